@@ -1,0 +1,1 @@
+"""The outer loop: submissions, snapshots, judge, budget, journal and recovery."""
