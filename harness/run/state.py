@@ -27,9 +27,9 @@ class Kind(StrEnum):
     IMAGE_READY = "image_ready"
     """digest, seconds, notes"""
     CONTROL_STARTED = "control_started"
-    """seed: a judging of the author's solution on this host begins"""
+    """role (baseline or floor), seed: a judging of the author's solution or floor on this host begins"""
     CONTROL_JUDGED = "control_judged"
-    """verdict, metric, message, evidence, seconds, reused_from (a run's name, or empty)"""
+    """role, verdict, metric, values, message, evidence, seconds, reused_from (a run's name, or empty)"""
     AGENT_STARTED = "agent_started"
     """agent, resumed"""
     SUBMISSION_OPENED = "submission_opened"
@@ -114,11 +114,13 @@ class Submission:
 
 @dataclass(frozen=True)
 class Control:
-    """The author's solution judged on this host."""
+    """The author's solution (role baseline) or floor candidate (role floor) judged on this host."""
 
+    role: str
     verdict: Verdict
     metric: float | None
     seconds: float
+    values: tuple[float, ...] = ()
     message: str = ""
     reused_from: str = ""
 
@@ -169,10 +171,10 @@ class State:
         used = [s.working_sec for s in self.submissions if s.verdict is not None and s.verdict.uses_submission]
         return used[-1] if used else None
 
-    @property
-    def control(self) -> Control | None:
-        """The last control that was scored."""
-        return next((c for c in reversed(self.controls) if c.verdict is Verdict.SCORED), None)
+    def control(self, role: str = "baseline") -> Control | None:
+        """Return the last control of that role that was scored."""
+        found = (c for c in reversed(self.controls) if c.role == role and c.verdict is Verdict.SCORED)
+        return next(found, None)
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:
@@ -216,6 +218,8 @@ def _control_started(state: State, event: Event) -> State:
 
 def _control_judged(state: State, event: Event) -> State:
     control = Control(
+        role=event["role"],
+        values=tuple(event.get("values", ())),
         verdict=Verdict(event["verdict"]),
         metric=event.get("metric"),
         seconds=event.get("seconds", 0.0),

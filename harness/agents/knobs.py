@@ -1,0 +1,140 @@
+"""Reading and writing the values of a contract's knobs in the files of a workspace."""
+
+import json
+import re
+from typing import Any
+
+from harness.agents.base import Workspace
+from harness.errors import InputError
+from harness.task.contract import Knob
+
+Values = dict[str, Any]
+
+
+def knob_name(index: int, knob: Knob) -> str:
+    """Return the name under which a knob's value stands in a message."""
+    return f"{index}:{knob.file}:{knob.key or knob.pattern}"
+
+
+def read_values(work: Workspace, knobs: tuple[Knob, ...]) -> Values:
+    """Return the present value of each knob, by knob name."""
+    return {knob_name(i, knob): get_value(_text(work, knob), knob) for i, knob in enumerate(knobs)}
+
+
+def write_values(work: Workspace, knobs: tuple[Knob, ...], values: Values) -> None:
+    """Set each knob to its value; files without a change are not written."""
+    texts: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for index, knob in enumerate(knobs):
+        name = knob_name(index, knob)
+        if name not in values:
+            continue
+        if knob.file not in texts:
+            texts[knob.file] = before[knob.file] = _text(work, knob)
+        texts[knob.file] = set_value(texts[knob.file], knob, values[name])
+    for file, text in texts.items():
+        if text != before[file]:
+            work.write(file, text.encode())
+
+
+def _text(work: Workspace, knob: Knob) -> str:
+    try:
+        return work.read(knob.file).decode()
+    except (FileNotFoundError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"knob file {knob.file} cannot be read: {error}", where="[[metadata.rsi.search.knobs]]"
+        ) from error
+
+
+def get_value(text: str, knob: Knob) -> Any:
+    """Return a knob's value in a file's text.
+
+    Raises:
+        InputError: when the pattern or key is not there.
+    """
+    if knob.pattern is not None:
+        return _parse(_match(text, knob).group(1))
+    try:
+        holder, last = _walk(_load(text, knob), knob)
+        return holder[last]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise _missing(knob) from error
+
+
+def set_value(text: str, knob: Knob, value: Any) -> str:
+    """Return the file's text with the knob set to a value."""
+    if knob.pattern is not None:
+        match = _match(text, knob)
+        start, end = match.span(1)
+        return text[:start] + _format(value, match.group(1)) + text[end:]
+    try:
+        return _set_key(text, knob, value)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise _missing(knob) from error
+
+
+def _match(text: str, knob: Knob) -> re.Match[str]:
+    match = re.search(knob.pattern or "", text, re.MULTILINE)
+    if match is None:
+        raise _missing(knob)
+    return match
+
+
+def _missing(knob: Knob) -> InputError:
+    return InputError(
+        f"knob {knob.key or knob.pattern!r} is not found in {knob.file}",
+        where="[[metadata.rsi.search.knobs]]",
+        next_step="correct the key or the pattern",
+    )
+
+
+def _parse(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text.replace("_", ""))
+        except ValueError:
+            continue
+    if text in {"True", "False", "true", "false"}:
+        return text.lower() == "true"
+    return text
+
+
+def _format(value: Any, before: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower() if before in {"true", "false"} else str(value)
+    return str(value)
+
+
+def _load(text: str, knob: Knob) -> Any:
+    if knob.file.endswith(".json"):
+        return json.loads(text)
+    if knob.file.endswith(".toml"):
+        # tomlkit keeps comments; it costs 30 ms, which only a TOML knob should pay.
+        import tomlkit
+
+        return tomlkit.parse(text)
+    raise InputError(
+        f"knob file {knob.file} is neither JSON nor TOML",
+        where="[[metadata.rsi.search.knobs]]",
+        next_step="use a pattern for other files",
+    )
+
+
+def _walk(data: Any, knob: Knob) -> tuple[Any, Any]:
+    parts: list[Any] = (knob.key or "").split(".")
+    for part in parts[:-1]:
+        data = data[int(part)] if isinstance(data, list) else data[part]
+    last = int(parts[-1]) if isinstance(data, list) else parts[-1]
+    data[last]
+    return data, last
+
+
+def _set_key(text: str, knob: Knob, value: Any) -> str:
+    data = _load(text, knob)
+    holder, last = _walk(data, knob)
+    holder[last] = value
+    if knob.file.endswith(".json"):
+        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    import tomlkit
+
+    return tomlkit.dumps(data)
