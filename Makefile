@@ -1,0 +1,48 @@
+# The developer's words. `make test` and `make check` are what CI runs.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: setup test check package projects docs demo bench clean-demo
+
+setup: .venv/installed
+
+# Made again only when what must be installed has changed.
+.venv/installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer was found" >&2; exit 3; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
+		{ rm -rf .venv; echo "next: install Python's venv module (Debian: apt install python3-venv)" >&2; exit 3; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip==26.3
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@touch $@
+
+test: setup
+	$(BIN)/python -m pytest -n $(JOBS) --timeout 120 -m "not packaging and not projects"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Builds the wheel, installs it elsewhere and runs it there.
+package: setup
+	$(BIN)/python -m pytest -m packaging --timeout 300
+
+# Authors, checks and runs tasks from real public projects; RSI_TEST_PROJECTS names the folder that holds or gets them.
+projects: setup
+	$(BIN)/python -m pytest -m projects --timeout 3600
+
+docs: setup
+	$(BIN)/python docs/generate.py
+
+demo: setup
+	@$(BIN)/python docs/demo.py
+
+clean-demo:
+	rm -rf demo
+
+bench: setup
+	@$(BIN)/python tests/bench/bench.py

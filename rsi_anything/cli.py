@@ -1,0 +1,201 @@
+"""The command `rsi`: parse, dispatch, and turn every way of failing into a few lines and an exit code.
+
+Only the standard library and two small modules are loaded before a command is known, so that `rsi --help` is quick.
+"""
+
+import argparse
+import importlib
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+from harness.errors import ExitCode, InputError, Interrupted, RsiError
+from rsi_anything.commands.output import complain, emit_json
+
+COMMANDS = ("new", "check", "run", "resume", "stop", "judge", "runs", "show", "report", "clean", "doctor")
+
+_DESCRIPTION = "Turn a research project into a task that an AI agent can try to beat, and judge it honestly."
+_EXAMPLES = """\
+examples:
+  rsi new path/to/project --out mytask    a conversation that ends in a task folder
+  rsi check mytask                        is it leaky, noisy, unpinned or unrunnable?
+  rsi run mytask --agent search           let the search agent try, judge by judge
+  rsi show RUN                            what came out, with noise
+  rsi report RUN                          the same as one HTML file
+
+`rsi COMMAND --help` explains a command. Exit codes: 0 done, 1 failed, 2 wrong input,
+3 something is missing on this machine, 4 refused for safety, 130 interrupted.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises our own error instead of leaving the program, and never guesses abbreviations."""
+
+    commands: Mapping[str, argparse.ArgumentParser]
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an InputError that names the nearest thing that exists."""
+        found = re.search(r"invalid choice: (\S+|'[^']*') \(choose from (.*)\)", message)
+        if found:
+            wrong = found[1].strip("'")
+            choices = [choice.strip(" '") for choice in found[2].split(",")]
+            thing = "command" if "argument COMMAND" in message else message.split(":")[0].removeprefix("argument ")
+            message = f"{thing} {wrong!r} does not exist{nearest(wrong, choices)}"
+        raise InputError(message, where=self.prog, next_step=f"{self.prog} --help")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        sys.stdout.write(f"rsi-anything {version()}\n")
+        parser.exit()
+
+
+def version() -> str:
+    """Return the installed version, or `unknown` where we run from a folder that was never installed."""
+    from importlib import metadata  # 15 ms, needed by `--version` and log files alone
+
+    try:
+        return metadata.version("rsi-anything")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def build_parser() -> Parser:
+    """Return the parser of every command."""
+    parser = Parser(prog="rsi", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name in COMMANDS:
+        module = _module(name)
+        if module is None:
+            continue
+        module.add_parser(commands)
+        _common_options(commands.choices[name])
+    parser.commands = commands.choices
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    _speak_utf8()
+    try:
+        code = _dispatch(argv)
+        sys.stdout.flush()
+    except SystemExit as error:  # argparse leaves this way after --help and --version
+        return int(error.code or 0)
+    except BrokenPipeError:
+        # The reader has left; without this Python complains once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return ExitCode.FAILED
+    except KeyboardInterrupt:
+        return _fail(Interrupted("stopped; what was accepted is on disk", next_step=_same_command(argv)), argv)
+    except RsiError as error:
+        return _fail(error, argv)
+    except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a log file
+        return _fail(_bug(error, argv), argv)
+    return code
+
+
+def nearest(wrong: str, known: Sequence[str]) -> str:
+    """Return `; did you mean 'x'?` for the nearest known word, or nothing."""
+    from difflib import get_close_matches  # needed after a mistake alone
+
+    close = get_close_matches(wrong, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _dispatch(argv: list[str]) -> int:
+    parser = build_parser()
+    args, extra = parser.parse_known_args(argv)
+    if args.command is None and not extra:
+        parser.print_help()
+        return ExitCode.DONE
+    if extra:
+        _refuse(extra[0], parser, args.command)
+    module = importlib.import_module(f"rsi_anything.commands.{args.command}")
+    return int(module.run(args))
+
+
+def _module(name: str) -> ModuleType | None:
+    full = f"rsi_anything.commands.{name}"
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        return None
+
+
+def _common_options(parser: argparse.ArgumentParser) -> None:
+    """Give a command the options that every command has."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout instead of text")
+    # Without a default here, `rsi -q run` stays quiet.
+    quiet = "say nothing on stderr but errors"
+    parser.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
+
+
+def _refuse(word: str, parser: Parser, command: str | None) -> NoReturn:
+    """Raise the error for a word that no parser understood."""
+    prog = f"{parser.prog} {command}" if command else parser.prog
+    if not word.startswith("-"):
+        raise InputError(f"{word!r} is one argument too many", where=prog, next_step=f"{prog} --help")
+    option = word.split("=")[0]
+    text = (parser.commands[command] if command else parser).format_help()
+    known = sorted(set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)))
+    what = f"option {option!r} does not exist{nearest(option, known)}"
+    raise InputError(what, where=prog, next_step=f"{prog} --help")
+
+
+def _fail(error: RsiError, argv: list[str]) -> int:
+    """Print an error as lines on stderr, with --json also as an object on stdout, and return its exit code."""
+    complain("\n".join(error.lines()))
+    if "--json" in argv:
+        shown = {"what": error.what, "where": error.where, "next": error.next_step, "exit_code": int(error.exit_code)}
+        emit_json({"error": shown})
+    return int(error.exit_code)
+
+
+def _same_command(argv: list[str]) -> str:
+    from shlex import join  # needed after an interruption alone
+
+    return join(["rsi", *argv])
+
+
+def _bug(error: Exception, argv: list[str]) -> RsiError:
+    """Write the traceback of a bug of ours to a log file and return the one line about it."""
+    import tempfile  # these four are needed by a bug alone
+    import time
+    import traceback
+    from pathlib import Path
+
+    from harness import paths
+
+    text = "".join(traceback.format_exception(error))
+    # The command's name alone: its arguments may hold what a person would not post.
+    head = f"command: rsi {argv[0] if argv else ''}\nversion: {version()}\npython: {sys.version}\n\n"
+    name = time.strftime("%Y%m%dT%H%M%S") + f"-{os.getpid()}.log"
+    for folder in (paths.logs(), Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(head + text, encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        return RsiError(f"this is a bug of ours ({type(error).__name__}); the traceback is in {folder / name}")
+    return RsiError(f"this is a bug of ours, and no log file could be written:\n{text}")
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says, and never fail on a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
