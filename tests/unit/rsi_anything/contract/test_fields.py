@@ -1,0 +1,122 @@
+"""The catalogue and the specification agree, and every field carries what a person needs."""
+
+import pytest
+
+from rsi_anything.contract.fields import (
+    BY_ID,
+    CATALOGUE,
+    GROUPS,
+    ROUNDS,
+    Kind,
+    active,
+    default_of,
+    leaves,
+    nearest,
+    needs_answer,
+    problem_of,
+)
+
+
+def test_catalogue_and_specification_have_the_same_leaves() -> None:
+    assert {field.id for field in CATALOGUE} == {path for path, _, _ in leaves()} - {"version"}
+    assert len(BY_ID) == len(CATALOGUE)
+
+
+def test_groups_are_those_of_the_fields_in_the_same_order() -> None:
+    used = list(dict.fromkeys(field.group for field in CATALOGUE))
+    assert used == [group.id for group in GROUPS]
+    for field in CATALOGUE:
+        assert field.group.partition(".")[0] == field.round
+        assert field.round in ROUNDS
+
+
+@pytest.mark.parametrize("field", CATALOGUE, ids=lambda field: field.id)
+def test_field_is_whole(field) -> None:
+    assert field.ask.strip()
+    assert field.why.endswith(".")
+    assert field.label
+    position = list(BY_ID).index(field.id)
+    earlier = set(list(BY_ID)[:position])
+    assert set(field.depends_on) <= earlier
+    assert {condition.field for condition in field.when + (field.needed or ())} <= earlier
+    assert problem_of(field, field.example, {"evaluation.kind": "custom"}) is None
+    assert (field.options is not None) == (field.kind in {Kind.CHOICE, Kind.CHOICES, Kind.NUMBER_OR_WORD})
+    default = default_of(field)
+    if default is not None:
+        assert problem_of(field, default, {}) is None
+
+
+def test_conditions_follow_the_kind_of_evaluation() -> None:
+    custom = {field.id for field in active({"evaluation.kind": "custom"})}
+    assert "evaluation.evaluator" in custom
+    assert "evaluation.adapter" not in custom
+    assert "evaluation.data.split" not in custom
+    rows = {field.id for field in active({"evaluation.data.file": "a.csv", "evaluation.data.split": "rows"})}
+    assert "evaluation.data.label" in rows
+    assert "evaluation.data.window" not in rows
+    assert not needs_answer(BY_ID["evaluation.data.file"], {"evaluation.kind": "custom"})
+    assert needs_answer(BY_ID["evaluation.data.file"], {"evaluation.kind": "predictions"})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("source.name", "Not A Slug", "lower-case"),
+        ("source.title", " ", "must not be empty"),
+        ("source.title", "two\nlines", "one line"),
+        ("source.title", "bell\x07", "control character"),
+        ("source.title", "\udcff", "UTF-8"),
+        ("source.track", "publik", "did you mean public"),
+        ("compute.budget.hours", "2", "wants a number, got the text '2'"),
+        ("compute.budget.hours", 0, "greater than 0"),
+        ("compute.budget.hours", True, "wants a number"),
+        ("compute.budget.submissions", 2.5, "wants a whole number"),
+        ("compute.budget.tokens", 10**400, "too large"),
+        ("evaluation.metric.lowest", float("nan"), "finite"),
+        ("evaluation.metric.name", "val loss", "letters, digits"),
+        ("evaluation.metric.name", "reward", "meaning of its own"),
+        ("evaluation.on_invalid", "nothing", "none of unscored"),
+        ("evaluation.feedback", ["metric", "secret"], "'secret' is none of"),
+        ("boundary.editable", [], "at least 1 item"),
+        ("boundary.editable", ["../x"], "relative to the workdir"),
+        ("boundary.editable", "train.py", "wants a list of texts"),
+        ("compute.packages", ["numpy"], "pinned"),
+        ("compute.knobs", [{"file": "a", "key": "b"}], "1: a knob needs exactly one of range and choices"),
+        ("compute.knobs", [{"file": "a", "nope": 1}], "1 nope: Extra inputs"),
+        ("baseline.floor", [{"file": "a"}], "1 pattern: Field required"),
+        ("baseline.command", None, "needs an answer"),
+    ],
+)
+def test_wrong_values_are_named(field, value, words) -> None:
+    assert words in (problem_of(BY_ID[field], value, {}) or "")
+
+
+def test_highest_is_compared_with_lowest() -> None:
+    field = BY_ID["evaluation.metric.highest"]
+    assert "above" in (problem_of(field, 1.0, {"evaluation.metric.lowest": 1}) or "")
+    assert problem_of(field, 1.0, {"evaluation.metric.lowest": 0}) is None
+
+
+def test_options_follow_the_kind() -> None:
+    measure = BY_ID["evaluation.measure"]
+    assert problem_of(measure, "nll", {"evaluation.kind": "next-token"}) is None
+    assert problem_of(measure, "nll", {"evaluation.kind": "predictions"}) is not None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("evaluation.metric.nam", "evaluation.metric.name"),
+        ("metric.direction", "evaluation.metric.direction"),
+        ("knobs", "compute.knobs"),
+        ("zzz", None),
+    ],
+)
+def test_nearest_field(wrong, right) -> None:
+    assert nearest(wrong) == right
+
+
+@pytest.mark.parametrize("text", ["更低的损失", "سؤال عن النموذج", "🧪🧠 café", "a\u200fb"])
+def test_any_language_is_welcome(text) -> None:
+    assert problem_of(BY_ID["source.title"], text, {}) is None
+    assert problem_of(BY_ID["question.question"], text + "\n" + text, {}) is None
