@@ -1,0 +1,1 @@
+"""Read, check and recognise a Harbor task and its contract."""
