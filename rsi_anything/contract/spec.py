@@ -14,6 +14,14 @@ from harness.task.contract import Boundary, Budget, FeedbackPart, Knob, Metric, 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\Z")
 
 
+class Edit(Table):
+    """A change of one value in one file: the single group of `pattern` becomes `value`."""
+
+    file: str
+    pattern: str
+    value: str
+
+
 class SourceRound(Table):
     """Round 1: which project, and what it is asked."""
 
@@ -23,6 +31,8 @@ class SourceRound(Table):
     """Commit to pin; the present one where it is left out."""
     subdir: str = "."
     """Folder of the project that becomes the workdir."""
+    edits: tuple[Edit, ...] = ()
+    """Edits that make the project at its commit the task's starting point, such as a seed read from the environment."""
     license: str = "unknown"
     """SPDX identifier of the project's licence."""
     name: str
@@ -50,14 +60,6 @@ class QuestionRound(Table):
     """What an agent should know: a few sentences, in the person's language."""
 
 
-class Edit(Table):
-    """A change of one value in one file: the single group of `pattern` becomes `value`."""
-
-    file: str
-    pattern: str
-    value: str
-
-
 class BaselineRound(Table):
     """Round 3: the author's own recipe, and a candidate that knows nothing."""
 
@@ -79,9 +81,11 @@ class Data(Table):
     """The data that is split into what the agent gets and what only the judge has."""
 
     file: str
-    """Data file of the project; the workspace keeps it without the held-out part."""
-    split: Literal["lines", "rows", "tail"]
-    """lines: a seeded choice of lines; rows: the same of CSV rows below a header; tail: the last part of a text."""
+    """Data file of the project; the workspace keeps it without the held-out part. For classes, a glob of them."""
+    split: Literal["lines", "rows", "tail", "classes"]
+    """lines: a seeded choice of lines; rows: the same of CSV rows below a header; tail: the last part of a text;
+    classes: a seeded choice of the lines of several text files, each named after the class of its lines. A candidate is
+    asked for the class of rows with the single column `text`."""
     holdout: float = Field(gt=0, lt=1)
     """Part that is held out."""
     most: int = Field(default=2000, ge=1)

@@ -15,7 +15,7 @@ MEASURES = {
     "next-token": ("nll", "bits"),
     "predictions": ("accuracy", "error-rate", "macro-f1", "mse", "rmse", "mae", "r2", "log-loss"),
 }
-SPLITS = {"next-token": ("lines", "tail"), "predictions": ("rows",)}
+SPLITS = {"next-token": ("lines", "tail"), "predictions": ("rows", "classes")}
 
 CUSTOM = Condition("evaluation.kind", ("custom",))
 NOT_CUSTOM = Condition("evaluation.kind", ("custom",), negated=True)
@@ -29,7 +29,7 @@ def _measures(values: Values) -> tuple[str, ...]:
 
 
 def _splits(values: Values) -> tuple[str, ...]:
-    return SPLITS.get(str(values.get("evaluation.kind")), ("lines", "rows", "tail"))
+    return SPLITS.get(str(values.get("evaluation.kind")), ("lines", "rows", "tail", "classes"))
 
 
 def _metric_name(value: Value, _values: Values) -> str | None:
@@ -87,7 +87,7 @@ FIELDS = (
         kind=Kind.CHOICE,
         label="split",
         ask="How is it split?",
-        why="lines: a seeded choice of lines; rows: the same of CSV rows below a header; tail: the end of a text.",
+        why="lines: some lines; rows: CSV rows below a header; tail: a text's end; classes: lines of one file a class.",
         example="lines",
         options=_splits,
         depends_on=("evaluation.data.file", "evaluation.kind"),

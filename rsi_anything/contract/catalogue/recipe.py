@@ -43,6 +43,16 @@ FIELDS = (
         depends_on=("source.project", "source.commit"),
     ),
     Field(
+        id="source.edits",
+        group="source.project",
+        kind=Kind.TABLES,
+        label="edits",
+        ask="Which edits make the project at this commit the starting point of the task?",
+        why="A project often fixes its seed, its size or its device. Each edit replaces the single group of a pattern.",
+        example=[{"file": "train.py", "pattern": "seed = (1337)", "value": "int(os.environ['RSI_SEED'])"}],
+        depends_on=("source.project", "source.commit", "source.subdir"),
+    ),
+    Field(
         id="source.license",
         group="source.project",
         kind=Kind.TEXT,
