@@ -56,7 +56,7 @@ class Search:
         while work.submissions_left() > 0:
             history = work.history()
             parent = replay(contract, Parent(start, work.baseline), history)
-            child = propose(knobs, parent, Random(f"{work.seed}:{len(history)}"))
+            child = propose(knobs, parent, Random(f"{work.seed}:{len(history)}"))  # noqa: S311  a search, no secret
             write_values(work, knobs, child)
             message = {"from": start, "values": child} if not history else {"values": child}
             work.submit(json.dumps(message, ensure_ascii=False))
@@ -116,7 +116,7 @@ def _vary(knob: Knob, value: Any, step: float, random: Random) -> Any:
     for _ in range(20):
         moved = min(b, max(a, place + random.gauss(0, step) * (b - a)))
         new = math.exp(moved) if log else moved
-        new = int(round(new)) if knob.integer else float(f"{new:.4g}")
+        new = round(new) if knob.integer else float(f"{new:.4g}")
         new = min(max(new, math.ceil(low) if knob.integer else low), math.floor(high) if knob.integer else high)
         if new != value:
             return new

@@ -17,6 +17,10 @@ class Plan:
     tests_digest: str
     image: str
     """Digest of the environment's image."""
+    image_facts: dict[str, Any]
+    """Its workdir, env and notes."""
+    resources: dict[str, Any]
+    """cpus, memory_mb, storage_mb, network (of the workspace), judge_network."""
     agent: str
     agent_command: tuple[str, ...]
     sandbox: str

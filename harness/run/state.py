@@ -1,6 +1,6 @@
 """The state of a run as a pure fold over its journal.
 
-The engine, the live screen, the report and recovery all read this and nothing else. Times are seconds; `t` is Unix time.
+The engine, the live screen, the report and recovery read this and nothing else. Times are seconds; `t` is Unix time.
 
 Every stretch between two events belongs to exactly one phase of the ledger, so the phases add up to the wall time:
 `setup` before the agent starts, `working` while it may run, `paused` while it is frozen and nothing judges, `judging`
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     CONTROL_JUDGED = "control_judged"
     """role, verdict, metric, values, message, evidence, seconds, reused_from (a run's name, or empty)"""
     AGENT_STARTED = "agent_started"
-    """agent, resumed"""
+    """agent, start (from 1: how often it was started in this workspace)"""
     SUBMISSION_OPENED = "submission_opened"
     """number, id (of the mailbox request), message"""
     WORK_FROZEN = "work_frozen"
@@ -142,7 +142,11 @@ class State:
     control_open: bool = False
     agent: str | None = None
     agent_running: bool = False
+    agent_ended: bool = False
+    agent_starts: int = 0
+    """How often the agent was started; a new start follows a stop or a host that went down, not a dead engine."""
     agent_code: int | None = None
+    agent_reason: str = ""
     frozen: bool = False
     submissions: tuple[Submission, ...] = ()
     refused: int = 0
@@ -204,7 +208,7 @@ def _spend(state: State, event: Event, kind: Kind) -> State:
     return replace(state, events=state.events + 1, last=t, ledger=ledger)
 
 
-def _engine_started(state: State, event: Event) -> State:
+def _engine_started(state: State, _event: Event) -> State:
     return replace(state, engines=state.engines + 1, status=Status.RUNNING, reason="")
 
 
@@ -212,7 +216,7 @@ def _image_ready(state: State, event: Event) -> State:
     return replace(state, image=event["digest"], notes=tuple(event.get("notes", ())))
 
 
-def _control_started(state: State, event: Event) -> State:
+def _control_started(state: State, _event: Event) -> State:
     return replace(state, control_open=True)
 
 
@@ -231,7 +235,7 @@ def _control_judged(state: State, event: Event) -> State:
 
 def _agent_started(state: State, event: Event) -> State:
     phase = "paused" if state.frozen else "working"
-    return replace(state, agent=event["agent"], agent_running=True, phase=phase)
+    return replace(state, agent=event["agent"], agent_running=True, agent_starts=event.get("start", 1), phase=phase)
 
 
 def _submission_opened(state: State, event: Event) -> State:
@@ -246,7 +250,7 @@ def _submission_opened(state: State, event: Event) -> State:
     return replace(state, submissions=(*state.submissions, opened), handled=handled)
 
 
-def _work_frozen(state: State, event: Event) -> State:
+def _work_frozen(state: State, _event: Event) -> State:
     return replace(state, frozen=True, phase="paused")
 
 
@@ -285,7 +289,7 @@ def _judging_ended(state: State, event: Event) -> State:
     number = event["number"]
     old = _submission(state, number)
     changed = _change(state, number, judgings=(*old.judgings, _judging(event, again=False)))
-    return replace(changed, phase="paused" if state.frozen else "working")
+    return replace(changed, phase="paused" if state.frozen else "working" if state.agent_running else "closing")
 
 
 def _submission_closed(state: State, event: Event) -> State:
@@ -312,7 +316,7 @@ def _rejudged(state: State, event: Event) -> State:
     )
 
 
-def _work_thawed(state: State, event: Event) -> State:
+def _work_thawed(state: State, _event: Event) -> State:
     return replace(state, frozen=False, phase="working" if state.agent_running else "closing")
 
 
@@ -325,7 +329,14 @@ def _note(state: State, event: Event) -> State:
 
 
 def _agent_ended(state: State, event: Event) -> State:
-    return replace(state, agent_running=False, agent_code=event.get("code"), phase="closing")
+    return replace(
+        state,
+        agent_running=False,
+        agent_ended=True,
+        agent_code=event.get("code"),
+        agent_reason=event.get("reason", ""),
+        phase="closing",
+    )
 
 
 def _run_ended(state: State, event: Event) -> State:

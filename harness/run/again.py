@@ -1,0 +1,176 @@
+"""Judging outside the loop: a submission of a run again, or any folder as a candidate."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.run.capture import inspect_image, lay_out
+from harness.run.create import build_image, copy_scripts
+from harness.run.engine import kept_image_files
+from harness.run.folder import RunFolder
+from harness.run.judging import Candidate, Court, judge
+from harness.run.recorder import Recorder
+from harness.run.scoring import score_of
+from harness.run.seeds import derive, judge_seed
+from harness.run.setting import Setting
+from harness.run.snapshot import Snapshot, SnapshotStore
+from harness.run.state import Kind, Submission
+from harness.run.verdict import Finding
+from harness.run.walker import CandidateFault
+from harness.sandbox import get_sandbox
+from harness.sandbox.base import BoxSpec, Image, Limits, Role, Sandbox
+from harness.task.digest import digest_tree
+from harness.task.task import Task
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Again:
+    """A submission's verdict before and after it was judged again."""
+
+    number: int
+    before: Submission
+    after: Submission
+
+
+def judge_again(folder: RunFolder, numbers: list[int] | None, tell: Tell, *, tests: Path | None = None) -> list[Again]:
+    """Judge submissions of a run again, all of them for None, and record the outcome beside the old one.
+
+    The tests are the task's present ones where its folder is still there, so that a mended judge takes effect; else the
+    run's own copy.
+
+    Raises:
+        InputError: for a number that the run does not have, or a submission without a snapshot.
+        RefusedError: while an engine works on the run.
+    """
+    plan = folder.read_plan()
+    with folder.take_lock():
+        recorder = Recorder.open(folder.journal, lambda _event, _state: None)
+        try:
+            chosen = _chosen(recorder, numbers)
+            source = tests or Path(plan.task_folder) / "tests"
+            setting = Setting.of(folder, plan, get_sandbox(plan.sandbox, level=plan.level), tell, lambda: None)
+            with tempfile.TemporaryDirectory(prefix="rsi-tests-") as temporary:
+                court = _court(setting, source if source.is_dir() else folder.tests, Path(temporary), tell)
+                return [_again(setting, recorder, court, number) for number in chosen]
+        finally:
+            recorder.close()
+
+
+def _chosen(recorder: Recorder, numbers: list[int] | None) -> list[int]:
+    submissions = recorder.state.submissions
+    kept = [one.number for one in submissions if one.snapshot and one.verdict is not None]
+    if numbers is None:
+        return kept
+    for number in numbers:
+        if number not in kept:
+            there = "has no snapshot" if 1 <= number <= len(submissions) else "does not exist"
+            listed = ", ".join(map(str, kept)) or "none"
+            raise InputError(f"submission {number} {there}", next_step=f"these can be judged again: {listed}")
+    return numbers
+
+
+def _court(setting: Setting, source: Path, temporary: Path, tell: Tell) -> Court:
+    """Return the run's court with a private copy of the tests, which nobody can change meanwhile."""
+    copy = temporary / "tests"
+    copy_scripts(source, copy)
+    temporary.chmod(0o755)
+    digest = digest_tree(copy)
+    if digest != setting.plan.tests_digest:
+        tell(f"the judge differs from the run's own: tests {digest[:12]} instead of {setting.plan.tests_digest[:12]}")
+    return replace(setting.court, tests=copy, tests_digest=digest)
+
+
+def _again(setting: Setting, recorder: Recorder, court: Court, number: int) -> Again:
+    before = recorder.state.submissions[number - 1]
+    assert before.snapshot  # _chosen saw to it
+    tree = setting.folder.tree(f"again-{number}")
+    image_files = kept_image_files(setting.folder)
+    label = f"again-{number:04d}-{len(before.judgings) + 1}"
+    begun = time.monotonic()
+    try:
+        placement = lay_out(setting.store, setting.store.load(before.snapshot), image_files, tree)
+        logs = setting.folder.judging(label)
+        shutil.rmtree(logs, ignore_errors=True)
+        seed = judge_seed(setting.plan.seed, number)
+        finding = judge(court, Candidate(placement), label=label, logs=logs, seed=seed, watch=lambda: None)
+    finally:
+        shutil.rmtree(tree, ignore_errors=True)
+    score = score_of(setting.contract, recorder.state, finding)
+    recorder.record(
+        Kind.REJUDGED,
+        number=number,
+        verdict=finding.verdict.value,
+        metric=finding.metric,
+        score=score,
+        values=list(finding.values),
+        message=finding.message,
+        evidence=finding.evidence,
+        tests=court.tests_digest,
+        seconds=round(time.monotonic() - begun, 6),
+        reason="judged again by the operator",
+    )
+    return Again(number, before, recorder.state.submissions[number - 1])
+
+
+def judge_folder(task: Task, candidate: Path, sandbox: Sandbox, *, seed: int, logs: Path, tell: Tell) -> Finding:
+    """Judge a folder of candidate files as if it were the workdir of a submission.
+
+    Raises:
+        InputError: when the task has no contract, or the folder is none.
+    """
+    if task.contract is None:
+        raise InputError("only a task with a contract says what a candidate is", where=str(task.folder / "task.toml"))
+    if not candidate.is_dir():
+        raise InputError("the candidate must be a folder", where=str(candidate))
+    image = build_image(task, sandbox, tell)
+    environment = task.config.environment
+    limits = Limits(environment.cpus, environment.memory_mb, storage_mb=environment.storage_mb)
+    run = f"judge-{derive(time.time_ns(), os.getpid())}"
+    with tempfile.TemporaryDirectory(prefix="rsi-judge-") as temporary:
+        work = Path(temporary)
+        work.chmod(0o755)
+        try:
+            box = sandbox.create(BoxSpec(run=run, name="inspect", role=Role.WORK, image=image, limits=limits))
+            image_files = inspect_image(box, task.contract.boundary)
+            box.remove()
+            store = SnapshotStore(work / "snapshots")
+            placement = lay_out(store, _take(store, candidate, task), image_files, work / "tree")
+            court = _own_court(task, run, sandbox, image, limits, work)
+            return judge(court, Candidate(placement), label="folder", logs=logs, seed=seed, watch=lambda: None)
+        except CandidateFault as fault:
+            return Finding(fault.verdict, message=fault.message, evidence=fault.evidence)
+        finally:
+            sandbox.sweep(run)
+
+
+def _take(store: SnapshotStore, candidate: Path, task: Task) -> Snapshot:
+    assert task.contract is not None  # judge_folder saw to it
+    fd = os.open(candidate, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        snapshot = store.take(fd, task.contract.boundary)
+    finally:
+        os.close(fd)
+    store.settle(snapshot)
+    return snapshot
+
+
+def _own_court(task: Task, run: str, sandbox: Sandbox, image: Image, limits: Limits, work: Path) -> Court:
+    tests = work / "tests"
+    copy_scripts(task.tests, tests)
+    return Court(
+        run=run,
+        sandbox=sandbox,
+        image=image,
+        contract=task.contract,
+        tests=tests,
+        tests_digest=digest_tree(tests),
+        timeout=task.config.verifier.timeout_sec,
+        limits=limits,
+    )

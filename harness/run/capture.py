@@ -1,0 +1,89 @@
+"""From a frozen workspace to a candidate: boundary checked, files kept by content, laid out for a judge."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.run.frozen import frozen_changes, scan_image
+from harness.run.snapshot import Snapshot, SnapshotStore
+from harness.run.verdict import Finding, Verdict
+from harness.run.walker import CandidateFault
+from harness.sandbox.base import Box, Placement
+from harness.task.contract import Boundary
+
+MAX_NAMED = 5
+"""Most paths that a message names."""
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """The files of the untouched workdir that matter to the boundary."""
+
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    """Path to sha256 of each frozen file."""
+    deliver: tuple[str, ...] = ()
+    """Paths that match the deliver globs."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What was taken: a snapshot, or the finding that says why there is none."""
+
+    snapshot: Snapshot | None
+    fault: Finding | None
+    frozen_sec: float
+    """How long it took; work was frozen meanwhile."""
+
+
+def inspect_image(box: Box, boundary: Boundary) -> ImageFiles:
+    """Return the boundary's files as a box shows them before anybody worked in it."""
+    fd = box.workdir_fd()
+    try:
+        return ImageFiles(scan_image(fd, boundary.frozen), tuple(sorted(scan_image(fd, boundary.deliver))))
+    finally:
+        os.close(fd)
+
+
+def capture(store: SnapshotStore, box: Box, boundary: Boundary, image: ImageFiles, *, strict: bool) -> Captured:
+    """Take a snapshot of a frozen box; `strict` is False for a plain Harbor task, which has no boundary to cross."""
+    begun = time.monotonic()
+    fd = box.workdir_fd()
+    snapshot, fault = None, None
+    try:
+        changed = frozen_changes(fd, boundary, image.frozen) if strict else []
+        if changed:
+            fault = _frozen(changed)
+        else:
+            snapshot = store.take(fd, boundary, inside=box.path(box.spec.image.workdir))
+    except CandidateFault as error:
+        fault = Finding(error.verdict, message=error.message, evidence=error.evidence)
+    finally:
+        os.close(fd)
+    seconds = time.monotonic() - begun
+    if snapshot is not None:
+        store.settle(snapshot)
+    return Captured(snapshot, fault, seconds)
+
+
+def _frozen(changed: list[str]) -> Finding:
+    named = ", ".join(changed[:MAX_NAMED]) + (
+        f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
+    )
+    return Finding(
+        Verdict.VIOLATION,
+        message=f"frozen files were changed: {named}; put them back as they were",
+        evidence="\n".join(changed),
+    )
+
+
+def lay_out(store: SnapshotStore, snapshot: Snapshot, image: ImageFiles, tree: Path) -> Placement:
+    """Build a snapshot's tree and say which files of the image it does not have."""
+    if tree.exists():
+        shutil.rmtree(tree)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    store.materialise(snapshot, tree)
+    kept = {entry.path for entry in snapshot.entries()}
+    return Placement(tree, tuple(path for path in image.deliver if path not in kept))

@@ -1,0 +1,320 @@
+"""The engine: takes a planned run from wherever its journal stands to its end.
+
+A first start and a resume are the same code; the journal says what is done already.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from harness.agents.base import Agent, Stopped
+from harness.errors import RsiError
+from harness.run import round as rounds
+from harness.run.budget import hours_left, refusal, submissions_left
+from harness.run.capture import ImageFiles, inspect_image
+from harness.run.folder import RunFolder, write_json
+from harness.run.mailbox import Mailbox, Request
+from harness.run.recorder import Observer, Recorder
+from harness.run.scene import Scene, StopRequested
+from harness.run.seeds import agent_seed
+from harness.run.setting import Setting, measure_controls
+from harness.run.state import Kind, State, Status
+from harness.run.status import write_status
+from harness.run.upkeep import Upkeep
+from harness.run.verdict import Verdict
+from harness.run.workspace import AgentStart, EngineWorkspace
+from harness.sandbox.base import Box, BoxSpec, Mount, Role, Sandbox
+
+POLL_SEC = 0.005
+"""How often the mailbox is looked at: far below what a person or a model would notice."""
+
+GRACE_SEC = 5.0
+"""How long an agent may go on to end by itself once the last submission is used up."""
+
+STATUS_SEC = 5.0
+"""How often what is left is written for the agent to read."""
+
+MAX_UNMEASURED = 3
+"""So many submissions in a row without a measurement end the run: something is wrong on our side."""
+
+
+class Engine:
+    """Works on one run; `run` returns the final state."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        sandbox: Sandbox,
+        agent: Agent,
+        *,
+        tell: Callable[[str], None],
+        observe: Observer = lambda _event, _state: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.folder = folder
+        self.sandbox = sandbox
+        self.agent = agent
+        self.tell = tell
+        self.observe = observe
+        self.stop = stop or threading.Event()
+        self.plan = folder.read_plan()
+        self.ended_before = False
+        self.thread: threading.Thread | None = None
+        self.outcome: list[int | Exception | None] = []
+
+    def run(self) -> State:
+        """Work until the run ends, is stopped or fails.
+
+        Raises:
+            RsiError: when it failed; the journal says so too, and `rsi resume` goes on.
+        """
+        with self.folder.take_lock():
+            self.folder.stop_flag.unlink(missing_ok=True)
+            recorder = self._open()
+            try:
+                return self._guarded(recorder)
+            finally:
+                recorder.close()
+
+    def _open(self) -> Recorder:
+        recorder = Recorder.open(self.folder.journal, self.observe)
+        self.ended_before = recorder.state.status is not Status.RUNNING
+        if recorder.state.status is not Status.COMPLETED:
+            recorder.record(Kind.ENGINE_STARTED, pid=os.getpid(), resumed=recorder.state.engines > 0)
+        return recorder
+
+    def _guarded(self, recorder: Recorder) -> State:
+        if recorder.state.status is Status.COMPLETED:
+            self.sandbox.sweep(self.plan.run)
+            return recorder.state
+        try:
+            self._work(recorder)
+        except StopRequested as wish:
+            return recorder.record(Kind.RUN_ENDED, status=Status.STOPPED.value, reason=wish.what)
+        except (RsiError, OSError) as error:
+            recorder.record(Kind.RUN_ENDED, status=Status.FAILED.value, reason=str(error))
+            raise
+        reason = recorder.state.agent_reason
+        state = recorder.record(Kind.RUN_ENDED, status=Status.COMPLETED.value, reason=reason)
+        self.sandbox.sweep(self.plan.run)
+        return state
+
+    def _work(self, recorder: Recorder) -> None:
+        setting = Setting.of(self.folder, self.plan, self.sandbox, self.tell, self._watch_stop)
+        if recorder.state.image is None:
+            notes = list(setting.image.notes)
+            recorder.record(Kind.IMAGE_READY, digest=setting.image.digest, seconds=0.0, notes=notes)
+        if not recorder.state.agent_starts:
+            measure_controls(setting, recorder)
+        mailbox = Mailbox(self.folder.mailbox)
+        mailbox.create()
+        box, fresh = self._work_box(setting, mailbox, recorder.state)
+        self.scene = Scene(
+            folder=self.folder,
+            plan=self.plan,
+            contract=setting.contract,
+            court=setting.court,
+            store=setting.store,
+            recorder=recorder,
+            tell=self.tell,
+            mailbox=mailbox,
+            box=box,
+            image_files=self._image_files(box, setting),
+            stop=self.stop,
+        )
+        self.upkeep = Upkeep(setting.store, box, self.scene.boundary)
+        try:
+            self.upkeep.start()
+            self._until_the_end(fresh)
+        finally:
+            self.upkeep.stop()
+            self._halt_agent()
+
+    def _watch_stop(self) -> None:
+        if self.stop.is_set() or self.folder.stop_flag.exists():
+            raise StopRequested("the run was asked to stop", next_step=f"rsi resume {self.folder.name}")
+
+    # --- the workspace ------------------------------------------------------------------------------------------------
+
+    def _work_box(self, setting: Setting, mailbox: Mailbox, state: State) -> tuple[Box, bool]:
+        """Return the work box, and whether the agent has to be started anew in it."""
+        box = self.sandbox.attach(self.plan.run, "work")
+        if box is not None and box.alive():
+            return box, not state.agent_starts or self.ended_before
+        solution = (Mount(self.folder.solution, "/solution"),) if self.agent.needs_solution else ()
+        spec = BoxSpec(
+            run=self.plan.run,
+            name="work",
+            role=Role.WORK,
+            image=setting.image,
+            network=self.plan.resources["network"],
+            limits=setting.court.limits,
+            mounts=(*mailbox.mounts(), *solution),
+        )
+        # A box of that name whose host went down keeps its files: they are the workspace that goes on.
+        return self.sandbox.create(spec), True
+
+    def _image_files(self, box: Box, setting: Setting) -> ImageFiles:
+        """Return the boundary's files of the untouched image: read once, before the agent's first start."""
+        if setting.contract is None:
+            return ImageFiles()
+        if self.folder.image_files.exists():
+            return kept_image_files(self.folder)
+        files = inspect_image(box, setting.contract.boundary)
+        write_json(self.folder.image_files, {"frozen": dict(files.frozen), "deliver": list(files.deliver)})
+        return files
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    def _until_the_end(self, fresh: bool) -> None:
+        scene = self.scene
+        if not scene.state.agent_ended:
+            self._start_agent(fresh)
+            self._finish_open()
+            reason = self._loop()
+            self._halt_agent()
+            scene.record(Kind.AGENT_ENDED, code=self._outcome(), reason=reason)
+        self._finish_open()
+        self._last_submission()
+
+    def _start_agent(self, fresh: bool) -> None:
+        scene = self.scene
+        start = scene.state.agent_starts + 1 if fresh else scene.state.agent_starts
+        env = {"RSI_MAILBOX": scene.box.path("/run/rsi"), "RSI_RUN": self.plan.run}
+        if self.agent.needs_solution:
+            env["RSI_SOLUTION"] = scene.box.path("/solution")
+        facts = AgentStart(
+            name=f"agent-{start}",
+            inbox=self.folder.mailbox / "inbox",
+            output=self.folder.agent_log,
+            env=env,
+            seed=agent_seed(self.plan.seed),
+            limit=self.plan.submissions,
+        )
+        scene.workspace = EngineWorkspace(scene.box, facts, scene.contract, lambda: scene.state)
+        if fresh:
+            scene.record(Kind.AGENT_STARTED, agent=self.agent.name, start=start)
+        self.thread = threading.Thread(target=self._agent_thread, args=(scene.workspace,), name="agent", daemon=True)
+        if scene.state.open_submission is None and not scene.state.frozen:
+            scene.box.thaw()
+        self.thread.start()
+
+    def _agent_thread(self, work: EngineWorkspace) -> None:
+        try:
+            self.outcome.append(self.agent.run(work))
+        except Stopped:
+            self.outcome.append(None)
+        except Exception as error:  # noqa: BLE001  a thread's error is carried to the engine's thread, which raises it
+            self.outcome.append(error)
+
+    def _loop(self) -> str:
+        """Answer requests until the agent ends or the budget does; return why it ended."""
+        scene = self.scene
+        grace: float | None = None
+        status_at = 0.0
+        while True:
+            scene.watch()
+            for request in scene.mailbox.requests():
+                self._request(request)
+            if self.thread is None or not self.thread.is_alive():
+                for request in scene.mailbox.requests():  # handed in just before it ended
+                    self._request(request)
+                return "the agent ended"
+            reason = self._spent()
+            if reason == "submissions":
+                grace = grace or time.monotonic() + GRACE_SEC
+            if reason and (grace is None or time.monotonic() >= grace):
+                return f"the budget of {reason} is spent" if reason != "disk" else "the workspace filled its disk"
+            if time.monotonic() >= status_at:
+                status_at = time.monotonic() + STATUS_SEC
+                write_status(self.scene)
+            time.sleep(POLL_SEC)
+
+    def _spent(self) -> str | None:
+        scene = self.scene
+        if self.upkeep.failure is not None:
+            raise self.upkeep.failure
+        if not scene.box.alive():
+            raise RsiError("the workspace is gone", where=self.plan.run, next_step=f"rsi resume {self.plan.run}")
+        storage = self.plan.resources.get("storage_mb")
+        if storage and self.upkeep.usage_mb > storage:
+            return "disk"
+        if hours_left(scene.limits, scene.state, scene.now()) == 0:
+            return "hours"
+        return "submissions" if submissions_left(scene.limits, scene.state) == 0 else None
+
+    def _request(self, request: Request) -> None:
+        scene = self.scene
+        if request.id in scene.state.handled:
+            return
+        why = refusal(scene.limits, scene.state, scene.now())
+        if why is not None:
+            scene.record(Kind.REQUEST_REFUSED, id=request.id, reason=why)
+            scene.mailbox.reply(request.id, 3, f"refused: {why}")
+            if scene.workspace is not None:
+                scene.workspace.answer(request.id, None)
+            return
+        one = rounds.open_submission(scene, request.id, request.message)
+        self._play(one.number)
+
+    def _play(self, number: int) -> None:
+        scene = self.scene
+        with self.upkeep.exclusive:
+            if scene.submission(number).verdict is None and not scene.state.frozen:
+                self.upkeep.ahead()
+            rounds.play(scene, number)
+        one = scene.submission(number)
+        shown = f"{one.metric:.6g}" if one.metric is not None else (one.judgings[-1].message if one.judgings else "")
+        self.tell(f"submission {number}: {one.verdict} {shown}".rstrip())
+        write_status(self.scene)
+        unmeasured = [s.verdict is Verdict.NO_MEASUREMENT for s in scene.state.submissions[-MAX_UNMEASURED:]]
+        if len(unmeasured) == MAX_UNMEASURED and all(unmeasured):
+            raise RsiError(
+                f"{MAX_UNMEASURED} submissions in a row gave no measurement: {one.judgings[-1].message}",
+                where=str(self.folder.judging("")),
+                next_step=f"mend the judge or the host, then rsi resume {self.plan.run}",
+            )
+
+    def _finish_open(self) -> None:
+        """Take up what an earlier engine left: an open submission, or a round that was not thawed."""
+        scene = self.scene
+        one = scene.state.open_submission
+        if one is not None:
+            self._play(one.number)
+        elif scene.state.frozen:
+            self._play(len(scene.state.submissions))
+        elif scene.state.submissions:
+            rounds.answer(scene, len(scene.state.submissions))
+
+    def _last_submission(self) -> None:
+        """Hand in the final state of an agent that never did."""
+        scene = self.scene
+        if not scene.state.submissions:
+            one = rounds.open_submission(scene, "final-state", "the workspace as the agent left it")
+            self._play(one.number)
+
+    def _halt_agent(self) -> None:
+        """End the agent and all its processes."""
+        if self.thread is None or self.scene.workspace is None:
+            return
+        self.scene.workspace.end()
+        if self.thread.is_alive() and self.scene.workspace.process is not None:
+            self.scene.workspace.process.kill()
+        self.thread.join(timeout=30)
+
+    def _outcome(self) -> int | None:
+        """Return the agent's exit status, or raise what it died of."""
+        outcome = self.outcome[0] if self.outcome else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def kept_image_files(folder: RunFolder) -> ImageFiles:
+    """Return the boundary's files of the untouched image, as a run recorded them; nothing for a plain Harbor task."""
+    if not folder.image_files.exists():
+        return ImageFiles()
+    kept = json.loads(folder.image_files.read_text("utf-8"))
+    return ImageFiles(kept["frozen"], tuple(kept["deliver"]))

@@ -1,0 +1,110 @@
+"""Everything one engine holds while it works on one run."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.agents.feedback import Feedback
+from harness.errors import RsiError
+from harness.run.budget import Limits
+from harness.run.candidates import CandidateRepo
+from harness.run.capture import ImageFiles
+from harness.run.folder import RunFolder
+from harness.run.judging import Court
+from harness.run.mailbox import Mailbox
+from harness.run.plan import Plan
+from harness.run.recorder import Recorder
+from harness.run.snapshot import SnapshotStore
+from harness.run.state import Kind, State, Submission
+from harness.run.verdict import Finding
+from harness.run.workspace import EngineWorkspace
+from harness.sandbox.base import Box
+from harness.task.contract import Boundary, Contract
+
+TICK_SEC = 30.0
+"""A crash loses at most this much of the ledger."""
+
+WHOLE_WORKDIR = Boundary(editable=("**",), deliver=("**",), max_mb=65536, max_files=500_000)
+"""The boundary of a plain Harbor task: everything may be changed and everything is handed in."""
+
+
+class StopRequested(RsiError):
+    """The operator asked the run to stop; it can be resumed."""
+
+
+@dataclass
+class Scene:
+    """The parts of a run that the loop and a round share."""
+
+    folder: RunFolder
+    plan: Plan
+    contract: Contract | None
+    court: Court
+    store: SnapshotStore
+    recorder: Recorder
+    tell: Callable[[str], None]
+    mailbox: Mailbox
+    box: Box
+    image_files: ImageFiles
+    stop: threading.Event
+    workspace: EngineWorkspace | None = None
+    now: Callable[[], float] = time.time
+    last_tick: float = field(default_factory=time.monotonic)
+
+    @property
+    def state(self) -> State:
+        """What the journal says."""
+        return self.recorder.state
+
+    @property
+    def limits(self) -> Limits:
+        """The run's bounds."""
+        return Limits(self.plan.submissions, self.plan.hours, self.plan.cooldown_sec)
+
+    @property
+    def strict(self) -> bool:
+        """Whether there is a boundary that a candidate can cross."""
+        return self.contract is not None
+
+    @property
+    def boundary(self) -> Boundary:
+        """What a candidate consists of."""
+        return self.contract.boundary if self.contract else WHOLE_WORKDIR
+
+    @property
+    def agent_may_run(self) -> bool:
+        """Whether the workspace is given back to the agent after a round."""
+        return self.state.agent_running
+
+    def record(self, kind: Kind, **fields: Any) -> State:
+        """Write an event to the journal."""
+        return self.recorder.record(kind, **fields)
+
+    def submission(self, number: int) -> Submission:
+        """Return one submission as it stands."""
+        return self.state.submissions[number - 1]
+
+    def reply(self, request: str, code: int, feedback: Feedback) -> None:
+        """Answer a request in the mailbox, and the agent thread if it was the one that asked."""
+        self.mailbox.reply(request, code, feedback.text())
+        if self.workspace is not None:
+            self.workspace.answer(request, feedback)
+
+    def keep_text(self, one: Submission, finding: Finding) -> None:
+        """Commit the candidate's text to the run's repository, once."""
+        assert one.snapshot
+        snapshot = self.store.load(one.snapshot)
+        repo = CandidateRepo(self.folder.candidates)
+        repo.commit(
+            one.number, self.store, snapshot, message=one.message, verdict=finding.verdict, metric=finding.metric
+        )
+
+    def watch(self) -> None:
+        """Look for a wish to stop and let the journal know that time passes."""
+        if self.stop.is_set() or self.folder.stop_flag.exists():
+            raise StopRequested("the run was asked to stop", next_step=f"rsi resume {self.folder.name}")
+        if time.monotonic() - self.last_tick >= TICK_SEC:
+            self.last_tick = time.monotonic()
+            self.record(Kind.TICK)

@@ -1,0 +1,61 @@
+"""What goes on beside the agent's work: files are copied ahead of the next snapshot, and disk use is watched."""
+
+import os
+import threading
+import time
+
+from harness.errors import RsiError
+from harness.run.snapshot import SnapshotStore
+from harness.sandbox.base import Box
+from harness.task.contract import Boundary
+
+SHORTEST = 2.0
+"""Least seconds between two passes."""
+
+SHARE = 20
+"""A pass that took x seconds is followed by SHARE * x seconds of rest, so that copying takes at most 5% of one core."""
+
+
+class Upkeep:
+    """A thread that makes passes; `exclusive` keeps it out while a snapshot is taken."""
+
+    def __init__(self, store: SnapshotStore, box: Box, boundary: Boundary) -> None:
+        self.exclusive = threading.Lock()
+        self.failure: RsiError | OSError | None = None
+        self.usage_mb = 0.0
+        self._store = store
+        self._box = box
+        self._boundary = boundary
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the present pass."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def ahead(self) -> None:
+        """Make one pass of copying now; the caller holds `exclusive`."""
+        fd = self._box.workdir_fd()
+        try:
+            self._store.precopy(fd, self._boundary, inside=self._box.path(self._box.spec.image.workdir))
+        finally:
+            os.close(fd)
+
+    def _loop(self) -> None:
+        rest = SHORTEST
+        while not self._stop.wait(rest):
+            begun = time.monotonic()
+            try:
+                with self.exclusive:
+                    self.ahead()
+                    self.usage_mb = self._box.usage_mb()
+            except (RsiError, OSError) as error:
+                self.failure = error
+                return
+            rest = max(SHORTEST, SHARE * (time.monotonic() - begun))
