@@ -1,0 +1,1 @@
+"""The conversation that turns a project into confirmed answers: one state machine, several fronts."""
