@@ -91,15 +91,15 @@ def _given(detail: ErrorDetails) -> str:
 
 
 def _near_key(path: KeyPath, model: type[BaseModel]) -> str:
-    """Name the key that was meant: one like it in the same table, else the same key where it belongs."""
+    """Name the key that was meant: the same key where it belongs, else one like it in the same table."""
     key = str(path[-1])
     here = _table(model, path[:-1])
-    near = nearest(key, here.model_fields) if here else None
-    if near:
-        return f"did you mean {near}?"
     homes = sorted({dotted((*home, key)) for home, table in _tables(model) if key in table.model_fields})
     if homes:
         return f"did you mean {' or '.join(homes[:3])}?"
+    near = nearest(key, here.model_fields) if here else None
+    if near:
+        return f"did you mean {near}?"
     known = sorted(here.model_fields) if here else []
     return f"known keys: {', '.join(known)}" if known else "remove it"
 

@@ -29,7 +29,7 @@ from harness.task.task import Task
 CONTRACT: KeyPath = ("metadata", "rsi")
 FILE = "task.toml"
 _AT = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
-_CANARY = re.compile(r"\s*(?:#.*|<!--.*-->\s*)\Z")
+_CANARY = re.compile(r"#|<!--.*-->\Z")
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def strip_canary(text: str) -> str:
     """Return an instruction as an agent reads it: without leading canary comments and the blank lines after them."""
     lines = text.splitlines(keepends=True)
     at = 0
-    while at < len(lines) and _CANARY.match(lines[at]) and "canary" in lines[at].lower():
+    while at < len(lines) and _CANARY.match(lines[at].strip()) and "canary" in lines[at].lower():
         at += 1
         while at < len(lines) and not lines[at].strip():
             at += 1
