@@ -9,21 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.run.capture import inspect_image, lay_out
-from harness.run.create import build_image, copy_scripts
+from harness.run.bench import open_bench
+from harness.run.capture import lay_out
+from harness.run.control import Bench, untouched
+from harness.run.create import copy_scripts
 from harness.run.engine import kept_image_files
 from harness.run.folder import RunFolder
 from harness.run.judging import Candidate, Court, judge
 from harness.run.recorder import Recorder
 from harness.run.scoring import score_of
-from harness.run.seeds import derive, judge_seed
+from harness.run.seeds import judge_seed
 from harness.run.setting import Setting
-from harness.run.snapshot import Snapshot, SnapshotStore
+from harness.run.snapshot import Snapshot
 from harness.run.state import Kind, Submission
 from harness.run.verdict import Finding
 from harness.run.walker import CandidateFault
 from harness.sandbox import get_sandbox
-from harness.sandbox.base import BoxSpec, Image, Limits, Role, Sandbox
+from harness.sandbox.base import Sandbox
 from harness.task.digest import digest_tree
 from harness.task.task import Task
 
@@ -119,58 +121,30 @@ def _again(setting: Setting, recorder: Recorder, court: Court, number: int) -> A
     return Again(number, before, recorder.state.submissions[number - 1])
 
 
-def judge_folder(task: Task, candidate: Path, sandbox: Sandbox, *, seed: int, logs: Path, tell: Tell) -> Finding:
+def judge_folder(task: Task, candidate: Path, sandbox: Sandbox, *, seed: int, tell: Tell) -> Finding:
     """Judge a folder of candidate files as if it were the workdir of a submission.
 
     Raises:
         InputError: when the task has no contract, or the folder is none.
     """
-    if task.contract is None:
-        raise InputError("only a task with a contract says what a candidate is", where=str(task.folder / "task.toml"))
     if not candidate.is_dir():
         raise InputError("the candidate must be a folder", where=str(candidate))
-    image = build_image(task, sandbox, tell)
-    environment = task.config.environment
-    limits = Limits(environment.cpus, environment.memory_mb, storage_mb=environment.storage_mb)
-    run = f"judge-{derive(time.time_ns(), os.getpid())}"
-    with tempfile.TemporaryDirectory(prefix="rsi-judge-") as temporary:
-        work = Path(temporary)
-        work.chmod(0o755)
+    with open_bench(task, sandbox, tell=tell, seed=seed) as bench:
+        image_files = untouched(bench)
         try:
-            box = sandbox.create(BoxSpec(run=run, name="inspect", role=Role.WORK, image=image, limits=limits))
-            image_files = inspect_image(box, task.contract.boundary)
-            box.remove()
-            store = SnapshotStore(work / "snapshots")
-            placement = lay_out(store, _take(store, candidate, task), image_files, work / "tree")
-            court = _own_court(task, run, sandbox, image, limits, work)
-            return judge(court, Candidate(placement), label="folder", logs=logs, seed=seed, watch=lambda: None)
+            snapshot = _take(bench, candidate)
         except CandidateFault as fault:
             return Finding(fault.verdict, message=fault.message, evidence=fault.evidence)
-        finally:
-            sandbox.sweep(run)
+        placement = lay_out(bench.store, snapshot, image_files, bench.folder / "tree")
+        logs = bench.folder / "judging"
+        return judge(bench.court, Candidate(placement), label="folder", logs=logs, seed=seed, watch=bench.watch)
 
 
-def _take(store: SnapshotStore, candidate: Path, task: Task) -> Snapshot:
-    assert task.contract is not None  # judge_folder saw to it
+def _take(bench: Bench, candidate: Path) -> Snapshot:
     fd = os.open(candidate, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        snapshot = store.take(fd, task.contract.boundary)
+        snapshot = bench.store.take(fd, bench.boundary)
     finally:
         os.close(fd)
-    store.settle(snapshot)
+    bench.store.settle(snapshot)
     return snapshot
-
-
-def _own_court(task: Task, run: str, sandbox: Sandbox, image: Image, limits: Limits, work: Path) -> Court:
-    tests = work / "tests"
-    copy_scripts(task.tests, tests)
-    return Court(
-        run=run,
-        sandbox=sandbox,
-        image=image,
-        contract=task.contract,
-        tests=tests,
-        tests_digest=digest_tree(tests),
-        timeout=task.config.verifier.timeout_sec,
-        limits=limits,
-    )

@@ -55,6 +55,12 @@ class Measured:
     image: ImageFiles
 
 
+def untouched(bench: Bench) -> ImageFiles:
+    """Return the boundary's files of the untouched image."""
+    with _workspace(bench, "inspect") as box:
+        return inspect_image(box, bench.boundary)
+
+
 def has_role(solution: Path, role: str) -> bool:
     """Say whether the author gave a candidate for a role."""
     return (solution / SCRIPTS[role]).is_file()

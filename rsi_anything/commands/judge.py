@@ -63,8 +63,6 @@ def _words(one: Any) -> str:
 
 
 def _folder(args: argparse.Namespace) -> int:
-    import tempfile
-
     from harness.run.again import judge_folder
     from harness.sandbox import get_sandbox
     from harness.task.load import load_task
@@ -72,10 +70,7 @@ def _folder(args: argparse.Namespace) -> int:
 
     task = load_task(Path(args.task))
     sandbox = get_sandbox("local", level=args.level)
-    with tempfile.TemporaryDirectory(prefix="rsi-logs-") as logs:
-        finding = judge_folder(
-            task, Path(args.what), sandbox, seed=args.seed, logs=Path(logs) / "run", tell=lambda line: talk(args, line)
-        )
+    finding = judge_folder(task, Path(args.what), sandbox, seed=args.seed, tell=lambda line: talk(args, line))
     if args.json:
         emit_json({"verdict": finding.verdict, "metric": finding.metric, "message": finding.message})
     else:

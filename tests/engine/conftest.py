@@ -1,0 +1,105 @@
+"""A tiny task for the whole loop: the judge is a shell script that reads one number, so a judging takes milliseconds."""
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TASK_TOML = """\
+schema_version = "1.4"
+
+[task]
+name = "rsi/tiny"
+
+[agent]
+timeout_sec = 600
+
+[verifier]
+timeout_sec = {verifier_sec}
+
+[environment]
+network_mode = "no-network"
+cpus = 1
+memory_mb = 512
+storage_mb = 256
+
+[metadata.rsi]
+version = 1
+category = "test"
+question = "Which number is smallest?"
+
+[metadata.rsi.source]
+repository = "local"
+commit = "none"
+license = "Apache-2.0"
+
+[metadata.rsi.metric]
+name = "loss"
+direction = "minimize"
+unit = "points"
+lowest = 0
+highest = 100
+
+[metadata.rsi.evaluation]
+mode = "direct"
+
+[metadata.rsi.boundary]
+editable = ["value.txt", "notes/**"]
+frozen = ["frozen.txt"]
+deliver = ["value.txt", "notes/**"]
+max_mb = 1
+max_files = 20
+
+[metadata.rsi.budget]
+hours = 1
+submissions = {submissions}
+
+[[metadata.rsi.search.knobs]]
+file = "value.txt"
+pattern = "^value = ([0-9.]+)"
+range = [1, 100]
+"""
+
+TEST_SH = """\
+#!/bin/sh
+# Scores the number in value.txt; the seed adds a little noise, as a real judge would have.
+value=$(sed -n 's/^value = //p' "${RSI_WORKDIR:-/app}/value.txt")
+logs="${RSI_LOGS:-/logs/verifier}"
+case "$value" in
+  '') printf '{"reward": 0, "invalid": 1}' > "$logs/reward.json"
+      printf '{"message": "value.txt holds no value"}' > "$logs/reward-details.json";;
+  slow) sleep 60;;
+  broken) exit 3;;
+  *) printf '{"reward": -%s, "loss": %s}' "$value" "$value" > "$logs/reward.json";;
+esac
+"""
+
+
+@pytest.fixture
+def tiny_task(tmp_path: Path) -> Callable[..., Path]:
+    """Return a maker of tiny task folders; its baseline is 50 and its floor 100."""
+
+    def make(name: str = "tiny", *, submissions: int = 3, verifier_sec: int = 30, contract: bool = True) -> Path:
+        folder = tmp_path / name
+        files = {
+            "task.toml": TASK_TOML.format(submissions=submissions, verifier_sec=verifier_sec),
+            "instruction.md": "Make the number in value.txt small.\n",
+            "environment/Dockerfile": "FROM scratch\nWORKDIR /app\nCOPY app/ /app/\n",
+            "environment/app/value.txt": "value = 50\n",
+            "environment/app/frozen.txt": "must stay\n",
+            "solution/solve.sh": "#!/bin/sh\necho 'value = 50' > value.txt\n",
+            "solution/floor.sh": "#!/bin/sh\necho 'value = 100' > value.txt\n",
+            "tests/test.sh": TEST_SH,
+        }
+        if not contract:
+            files["task.toml"] = files["task.toml"].split("[metadata.rsi]")[0]
+        for path, text in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(textwrap.dedent(text), "utf-8")
+            if path.endswith(".sh"):
+                target.chmod(0o755)
+        return folder
+
+    return make
