@@ -89,21 +89,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     _speak_utf8()
     try:
-        code = _dispatch(argv)
+        code = _guarded(argv)
         sys.stdout.flush()
-    except SystemExit as error:  # argparse leaves this way after --help and --version
-        return int(error.code or 0)
     except BrokenPipeError:
         # The reader has left; without this Python complains once more when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return ExitCode.FAILED
+    return code
+
+
+def _guarded(argv: list[str]) -> int:
+    """Dispatch, and answer whatever goes wrong with an exit code."""
+    try:
+        return _dispatch(argv)
+    except SystemExit as error:  # argparse leaves this way after --help and --version
+        return int(error.code or 0)
+    except BrokenPipeError:
+        raise
     except KeyboardInterrupt:
         return _fail(Interrupted("stopped; what was accepted is on disk", next_step=_same_command(argv)), argv)
     except RsiError as error:
         return _fail(error, argv)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a log file
         return _fail(_bug(error, argv), argv)
-    return code
 
 
 def nearest(wrong: str, known: Sequence[str]) -> str:
@@ -116,14 +124,27 @@ def nearest(wrong: str, known: Sequence[str]) -> str:
 
 def _dispatch(argv: list[str]) -> int:
     parser = build_parser()
-    args, extra = parser.parse_known_args(argv)
+    # What follows `--` is the agent's own command line: no parser of ours may look at it.
+    ours, agents = _split(argv)
+    args, extra = parser.parse_known_args(ours)
     if args.command is None and not extra:
         parser.print_help()
         return ExitCode.DONE
     if extra:
         _refuse(extra[0], parser, args.command)
+    if agents is not None:
+        if not hasattr(args, "agent_command"):
+            _refuse("--", parser, args.command)
+        args.agent_command = agents
     module = importlib.import_module(f"rsi_anything.commands.{args.command}")
     return int(module.run(args))
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
+    if "--" not in argv:
+        return argv, None
+    place = argv.index("--")
+    return argv[:place], argv[place + 1 :]
 
 
 def _module(name: str) -> ModuleType | None:
@@ -147,7 +168,7 @@ def _common_options(parser: argparse.ArgumentParser) -> None:
 def _refuse(word: str, parser: Parser, command: str | None) -> NoReturn:
     """Raise the error for a word that no parser understood."""
     prog = f"{parser.prog} {command}" if command else parser.prog
-    if not word.startswith("-"):
+    if word == "--" or not word.startswith("-"):
         raise InputError(f"{word!r} is one argument too many", where=prog, next_step=f"{prog} --help")
     option = word.split("=")[0]
     text = (parser.commands[command] if command else parser).format_help()
@@ -159,7 +180,7 @@ def _refuse(word: str, parser: Parser, command: str | None) -> NoReturn:
 def _fail(error: RsiError, argv: list[str]) -> int:
     """Print an error as lines on stderr, with --json also as an object on stdout, and return its exit code."""
     complain("\n".join(error.lines()))
-    if "--json" in argv:
+    if "--json" in _split(argv)[0]:
         shown = {"what": error.what, "where": error.where, "next": error.next_step, "exit_code": int(error.exit_code)}
         emit_json({"error": shown})
     return int(error.exit_code)

@@ -215,7 +215,7 @@ def _plan(name: str, contract: dict[str, Any] | None, created: float) -> Plan:
         "judge_timeout_sec": 60.0,
         "seed": 987654321,
         "created": created,
-        "host": {"cpus": 2},
+        "host": {"cpu": "a processor", "cores": 2, "node": "secret-person-laptop"},
         "versions": {"rsi-anything": "0.1.0"},
     }
     # The plan grows with the engine: whatever else it holds is empty here.

@@ -16,6 +16,7 @@ from harness.report.record import Record
 from harness.report.style import CSS
 from harness.report.tables import Column
 from harness.report.text import one_line
+from harness.run.folder import write_atomic
 from harness.run.state import Judging, Submission
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -58,6 +59,13 @@ def page(record: Record) -> str:
     ]
     body = element("body", element("main", join(*parts)))
     return _without_paths(f"<!doctype html>\n{element('html', head, body, lang='en')}\n", record)
+
+
+def write_report(record: Record, path: Path | None = None) -> Path:
+    """Write the report into the run's folder, or to `path`, whole or not at all, and return where it is."""
+    path = path or record.folder.report
+    write_atomic(path, page(record).encode("utf-8", "replace"))
+    return path
 
 
 def _curve(record: Record) -> Markup:

@@ -1,6 +1,7 @@
 """The rows of every table about a run, in words; screen, Markdown and HTML only lay them out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.report.numbers import duration, number
 from harness.report.record import Record
@@ -89,6 +90,7 @@ def plan_rows(plan: Plan) -> list[tuple[str, str]]:
         ("sandbox", f"{plan.sandbox}, {level_words(plan.level)}"),
         ("judge", f"{plan.judge_base} image, at most {duration(plan.judge_timeout_sec)}"),
         ("budget", budget_words(plan)),
+        ("host", host_words(plan.host)),
         ("versions", ", ".join(f"{name} {version}" for name, version in sorted(plan.versions.items())) or "-"),
     ]
 
@@ -102,6 +104,12 @@ def budget_words(plan: Plan) -> str:
 def level_words(level: str) -> str:
     """Return an isolation level in words."""
     return f"{level}: {_LEVELS[level]}" if level in _LEVELS else level
+
+
+def host_words(facts: Mapping[str, Any]) -> str:
+    """Return what the numbers were measured on; of the facts only those that name no person."""
+    known = {"cpu": "{}", "cores": "{} cores", "memory_gb": "{} GiB", "system": "{}", "python": "Python {}"}
+    return ", ".join(form.format(facts[name]) for name, form in known.items() if facts.get(name)) or "-"
 
 
 def status_words(record: Record) -> str:

@@ -15,7 +15,7 @@ examples:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
+    """Declare the command's options."""
     parser = subparsers.add_parser("report", help="write the report of a run", description=__doc__, epilog=_EXAMPLES)
     parser.add_argument("run", metavar="RUN", help="name of the run, its unique beginning, or its folder")
     parser.add_argument("--format", choices=("html", "markdown", "svg"), default="html", help="default: html")

@@ -13,7 +13,7 @@ examples:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the parser."""
+    """Declare the command's options."""
     subparsers.add_parser("runs", help="list the runs, newest first", description=__doc__, epilog=_EXAMPLES)
 
 

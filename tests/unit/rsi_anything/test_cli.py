@@ -1,0 +1,173 @@
+"""The command line parses, dispatches, and turns every way of failing into a few lines and an exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness import paths
+from harness.errors import ExitCode, InputError, Interrupted, PrerequisiteError, RefusedError, RsiError
+from rsi_anything import cli
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Return a setter: `rsi runs` then raises the given error."""
+
+    def fail(error: BaseException) -> None:
+        def run(args):
+            raise error
+
+        monkeypatch.setattr("rsi_anything.commands.runs.run", run)
+
+    return fail
+
+
+def test_no_arguments_print_the_help(capsys) -> None:
+    assert cli.main([]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("usage: rsi")
+    assert "examples:" in out
+    assert err == ""
+
+
+def test_every_command_is_there_and_explains_itself(capsys) -> None:
+    parser = cli.build_parser()
+    assert tuple(parser.commands) == cli.COMMANDS
+    for name in cli.COMMANDS:
+        assert cli.main([name, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert "--json" in out, name
+        assert "--quiet" in out, name
+        assert "example" in out, name
+
+
+def test_version(capsys) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rsi-anything {cli.version()}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["rnus"], "did you mean 'runs'"),
+        (["shwo", "x"], "did you mean 'show'"),
+        (["runs", "--jsn"], "did you mean '--json'"),
+        (["--versoin"], "did you mean '--version'"),
+        (["report", "x", "--format", "htlm"], "did you mean 'html'"),
+        (["runs", "extra"], "'extra' is one argument too many"),
+        (["show"], "the following arguments are required: RUN"),
+        (["report", "x", "--out"], "expected one argument"),
+        (["zzzzzz"], "'zzzzzz' does not exist"),
+    ],
+)
+def test_a_wrong_word_is_named_with_the_nearest_right_one(argv, said, capsys) -> None:
+    assert cli.main(argv) == ExitCode.WRONG_INPUT
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert "next:  rsi" in err
+    assert len(err.splitlines()) <= 6
+
+
+@pytest.mark.parametrize("error_class", [RsiError, InputError, PrerequisiteError, RefusedError, Interrupted])
+def test_each_error_has_its_exit_code_and_its_three_lines(error_class, failing, capsys) -> None:
+    failing(error_class("it broke", where="a.toml:3", next_step="rsi doctor"))
+    assert cli.main(["runs"]) == error_class.exit_code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "error: it broke\nwhere: a.toml:3\nnext:  rsi doctor\n"
+
+
+def test_with_json_an_error_is_an_object_too(failing, capsys) -> None:
+    failing(RefusedError("no", where="here", next_step="there"))
+    assert cli.main(["runs", "--json"]) == ExitCode.REFUSED
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"error": {"what": "no", "where": "here", "next": "there", "exit_code": 4}}
+    assert err.startswith("error: no")
+
+
+def test_ctrl_c_names_the_command_that_comes_back(failing, capsys) -> None:
+    failing(KeyboardInterrupt())
+    assert cli.main(["runs", "--quiet"]) == ExitCode.INTERRUPTED
+    assert "next:  rsi runs --quiet" in capsys.readouterr().err
+
+
+def test_a_bug_of_ours_goes_to_a_log_file(failing, capsys) -> None:
+    failing(ZeroDivisionError("oops"))
+    assert cli.main(["runs"]) == ExitCode.FAILED
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    [log] = paths.logs().iterdir()
+    assert str(log) in err
+    text = log.read_text("utf-8")
+    assert "ZeroDivisionError: oops" in text
+    assert "command: rsi runs" in text
+
+
+def test_a_bug_without_a_place_for_its_log_is_still_told(failing, capsys, monkeypatch) -> None:
+    failing(ZeroDivisionError("oops"))
+    monkeypatch.setenv("RSI_HOME", "/dev/null/rsi")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/dev/null/tmp")
+    assert cli.main(["runs"]) == ExitCode.FAILED
+    assert "ZeroDivisionError: oops" in capsys.readouterr().err
+
+
+def test_control_characters_in_an_error_do_not_reach_the_terminal(failing, capsys) -> None:
+    failing(InputError("file \x1b[2J\x07.toml is no task"))
+    cli.main(["runs"])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_quiet_stands_before_or_after_the_command(capsys, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr("rsi_anything.commands.runs.run", lambda args: seen.append(args.quiet) or 0)
+    for argv in (["runs"], ["-q", "runs"], ["runs", "-q"]):
+        assert cli.main(argv) == 0
+    assert seen == [False, True, True]
+
+
+def test_what_follows_two_dashes_belongs_to_the_agent(monkeypatch) -> None:
+    seen: list[SimpleNamespace] = []
+    monkeypatch.setattr("rsi_anything.commands.run.run", lambda args: seen.append(args) or 0)
+    assert cli.main(["run", "task", "--agent", "script", "--", "./try.sh", "--json", "-x"]) == 0
+    assert seen[0].agent_command == ["./try.sh", "--json", "-x"]
+    assert seen[0].json is False
+
+
+def rsi(*argv: str, **env: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rsi_anything", *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **env},
+    )
+
+
+def test_a_reader_that_leaves_early_causes_no_complaint(make_run) -> None:
+    make_run()
+    process = rsi("show", "calm-otter", "--json")
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == ExitCode.FAILED
+
+
+def test_output_is_utf8_in_any_locale(make_run, handed) -> None:
+    make_run(handed=[handed(2.0, message="学習率 ± ü")])
+    process = rsi("show", "calm-otter", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert "学習率 ± ü".encode() in out
+
+
+def test_python_dash_m_is_the_same_command() -> None:
+    out, _ = rsi("--version").communicate()
+    assert out.decode() == f"rsi-anything {cli.version()}\n"
+    assert Path(cli.__file__).name == "cli.py"
