@@ -20,6 +20,9 @@ from rsi_anything.contract.tomllines import key_lines
 MAX_BYTES = 4_000_000
 """Largest answers file, and largest file named by one."""
 
+LONG_KINDS = frozenset({Kind.LONG, Kind.CODE})
+"""Kinds whose value may lie in a file of its own."""
+
 BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -154,7 +157,7 @@ def _take(answers: Answers, name: str, value: Any, line: int | None) -> None:
         _put(answers, name, value, line)
         return
     long = BY_ID.get(name.removesuffix("_file")) if name.endswith("_file") else None
-    if long is not None and long.kind is Kind.LONG:
+    if long is not None and long.kind in LONG_KINDS:
         _take_file(answers, long, value, line)
         return
     answers.problems.append(AnswersProblem(name, _unknown(name), line))
@@ -185,7 +188,7 @@ def _take_file(answers: Answers, item: Field, value: Any, line: int | None) -> N
 def _unknown(name: str) -> str:
     if any(known.startswith(name + ".") for known in BY_ID):
         return "must be a table"
-    files = [f"{item.id}_file" for item in BY_ID.values() if item.kind is Kind.LONG]
+    files = [f"{item.id}_file" for item in BY_ID.values() if item.kind in LONG_KINDS]
     near = nearest(name, [*BY_ID, *files])
     return f"is unknown; did you mean {near}?" if near else "is unknown"
 
@@ -249,6 +252,6 @@ def known_keys() -> list[str]:
     for name, _, _ in leaves():
         if name in BY_ID:
             keys.append(name)
-            if BY_ID[name].kind is Kind.LONG:
+            if BY_ID[name].kind in LONG_KINDS:
                 keys.append(f"{name}_file")
     return keys

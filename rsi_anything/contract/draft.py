@@ -103,6 +103,8 @@ class DraftError(InputError):
 
 
 OPEN = Answer()
+USUAL = "the usual value"
+"""Reason of a default."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Draft:
         for item in CATALOGUE:
             default = default_of(item)
             if default is not None and self[item.id].status is Status.OPEN:
-                draft = draft.suggest(item.id, default, Who.DEFAULT, reason="the usual value")
+                draft = draft.suggest(item.id, default, Who.DEFAULT, reason=USUAL)
         return draft
 
     def answer(self, field_id: str, value: Value, who: Who) -> "Draft":

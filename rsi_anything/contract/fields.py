@@ -125,9 +125,7 @@ def problem_of(field: Field, value: Value, values: Values) -> str | None:
 
 def _kind_problem(field: Field, value: Value) -> str | None:
     match field.kind:
-        case Kind.TEXT | Kind.CHOICE:
-            wrong = not isinstance(value, str)
-        case Kind.LONG:
+        case Kind.TEXT | Kind.CHOICE | Kind.LONG | Kind.CODE:
             wrong = not isinstance(value, str)
         case Kind.INTEGER:
             wrong = not isinstance(value, int) or isinstance(value, bool)
@@ -160,11 +158,11 @@ def _text_problem(field: Field, value: Value) -> str | None:
             return f"is longer than {MAX_TEXT:,} characters"
         if any(unicodedata.category(sign) == "Cs" for sign in text):
             return "is not valid UTF-8 text"
-        allowed = "\n\t\r\f" if field.kind is Kind.LONG else "\t"
+        allowed = "\n\t\r\f" if field.kind in {Kind.LONG, Kind.CODE} else "\t"
         if any(unicodedata.category(sign) == "Cc" and sign not in allowed for sign in text):
             return "must be one line of text" if "\n" in text else "holds a control character"
     blank = isinstance(value, str) and not value.strip()
-    if blank and field.kind in {Kind.TEXT, Kind.LONG} and default_of(field) != "":
+    if blank and field.kind in {Kind.TEXT, Kind.LONG, Kind.CODE} and default_of(field) != "":
         return "must not be empty"
     return None
 
@@ -233,6 +231,7 @@ def _article(kind: Kind) -> str:
     words = {
         Kind.TEXT: "a text",
         Kind.LONG: "a text",
+        Kind.CODE: "the text of a program",
         Kind.CHOICE: "one of the options",
         Kind.CHOICES: "a list of options",
         Kind.INTEGER: "a whole number",

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     """One line."""
     LONG = "long text"
     """Any number of lines."""
+    CODE = "code"
+    """The source of a program."""
     CHOICE = "choice"
     """One of the options."""
     CHOICES = "choices"

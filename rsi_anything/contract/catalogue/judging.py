@@ -21,7 +21,7 @@ CUSTOM = Condition("evaluation.kind", ("custom",))
 NOT_CUSTOM = Condition("evaluation.kind", ("custom",), negated=True)
 HELD_OUT = Condition("evaluation.data.file")
 IN_ROWS = Condition("evaluation.data.split", ("rows",))
-NOT_IN_ROWS = Condition("evaluation.data.split", ("rows",), negated=True)
+IN_TEXT = Condition("evaluation.data.split", ("lines", "tail"))
 
 
 def _measures(values: Values) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ FIELDS = (
         group="evaluation.data",
         kind=Kind.TEXT,
         label="data file",
-        ask="Which data file of the project is split? The agent gets it without the held-out part.",
-        why="Scores count only on data that the agent never saw.",
+        ask="Which data file of the project is split? For one file a class, a glob of them.",
+        why="Scores count only on data that the agent never saw: it gets the file without the held-out part.",
         example="names.txt",
         depends_on=("evaluation.kind", "source.subdir"),
         needed=(NOT_CUSTOM,),
@@ -145,7 +145,7 @@ FIELDS = (
         why="It bounds the time of one judging.",
         example=64,
         depends_on=("evaluation.data.split",),
-        when=(HELD_OUT, NOT_IN_ROWS),
+        when=(HELD_OUT, IN_TEXT),
     ),
     Field(
         id="evaluation.measure",
@@ -216,11 +216,11 @@ FIELDS = (
     Field(
         id="evaluation.adapter",
         group="evaluation.code",
-        kind=Kind.LONG,
+        kind=Kind.CODE,
         label="adapter",
         ask="How does the judge get predictions from a trained candidate? The source of rsi_adapter.py.",
         why="It is the candidate's side of prediction, lies in the workdir, and may be edited like the rest.",
-        example="def load(folder):\n    ...\n",
+        example="import model\n\n\ndef load():\n    return model.Trained('model.json')\n",
         depends_on=("evaluation.kind", "baseline.outputs"),
         when=(NOT_CUSTOM,),
         needed=(),
@@ -228,11 +228,16 @@ FIELDS = (
     Field(
         id="evaluation.evaluator",
         group="evaluation.code",
-        kind=Kind.LONG,
+        kind=Kind.CODE,
         label="evaluator",
         ask="How is a candidate scored? The source of your evaluate function.",
         why="It runs in the judge, where the agent cannot see or change it.",
-        example="def evaluate(candidate):\n    ...\n",
+        example=(
+            "def evaluate(judge):\n"
+            "    with judge.serve() as candidate:\n"
+            '        answer = candidate.call("answer", 6, 7)\n'
+            "    return abs(answer - 42)\n"
+        ),
         depends_on=("evaluation.kind", "evaluation.metric.name"),
         when=(CUSTOM,),
         needed=(),
