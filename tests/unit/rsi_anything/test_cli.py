@@ -150,13 +150,12 @@ def rsi(*argv: str, **env: str) -> subprocess.Popen[bytes]:
 
 def test_a_reader_that_leaves_early_causes_no_complaint(make_run) -> None:
     make_run()
-    process = rsi("show", "calm-otter", "--json")
-    assert process.stdout
-    assert process.stderr
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == ExitCode.FAILED
+    with rsi("show", "calm-otter", "--json") as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (said, process.returncode) == (b"", ExitCode.FAILED)
 
 
 def test_output_is_utf8_in_any_locale(make_run, handed) -> None:

@@ -1,0 +1,156 @@
+"""Wrong invocations and broken inputs: the right exit code, few lines, no traceback, a next step, nothing written."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ExitCode
+from rsi_anything import cli, resources
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One thing a person may do wrong, below a folder of their own."""
+
+    name: str
+    argv: tuple[str, ...]
+    code: ExitCode
+    says: str
+    """Part of what is said."""
+    prepare: Callable[[Path], None] | None = None
+
+
+def _file(name: str, content: str | bytes) -> Callable[[Path], None]:
+    def prepare(folder: Path) -> None:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return prepare
+
+
+def _answers(change: Callable[[str], str]) -> Callable[[Path], None]:
+    """Return a preparation: the sample project with changed answers."""
+
+    def prepare(folder: Path) -> None:
+        shutil.copytree(resources.templates_dir() / "sample", folder / "sample")
+        answers = folder / "sample/answers.toml"
+        answers.write_text(change(answers.read_text("utf-8")), "utf-8")
+
+    return prepare
+
+
+NEW = ("new", "sample/project", "--answers", "sample/answers.toml", "--out", "task")
+WRONG_INPUT, FAILED, REFUSED = ExitCode.WRONG_INPUT, ExitCode.FAILED, ExitCode.REFUSED
+
+CASES = [
+    Wrong("unknown command", ("rnu", "task"), WRONG_INPUT, "did you mean 'run'"),
+    Wrong("unknown option", ("runs", "--jsno"), WRONG_INPUT, "did you mean '--json'"),
+    Wrong("option without its value", ("run", "task", "--submissions"), WRONG_INPUT, "expected one argument"),
+    Wrong("option with a wrong type", ("run", "task", "--submissions", "many"), WRONG_INPUT, "invalid int value"),
+    Wrong("argument too many", ("show", "one", "two"), WRONG_INPUT, "'two' is one argument too many"),
+    Wrong("argument missing", ("show",), WRONG_INPUT, "RUN"),
+    Wrong("agent's command where none belongs", ("show", "one", "--", "x"), WRONG_INPUT, "'--'"),
+    Wrong("run that is not there", ("show", "no-such-run"), WRONG_INPUT, "no-such-run"),
+    Wrong("report of no run", ("report", "no-such-run"), WRONG_INPUT, "no-such-run"),
+    Wrong("resume of no run", ("resume", "no-such-run"), WRONG_INPUT, "no-such-run"),
+    Wrong("stop of no run", ("stop", "no-such-run"), WRONG_INPUT, "no-such-run"),
+    Wrong("clean of no run", ("clean", "no-such-run"), WRONG_INPUT, "no-such-run"),
+    Wrong("name that leaves the folder", ("show", "../../etc"), WRONG_INPUT, "etc"),
+    Wrong("judge without saying what", ("judge", "no-such-run"), WRONG_INPUT, "--submission"),
+    Wrong("judge of a folder and a submission", ("judge", ".", "--task", ".", "--all"), WRONG_INPUT, "folder"),
+    Wrong("task that is not there", ("run", "missing"), WRONG_INPUT, "missing"),
+    Wrong("task that is a file", ("run", "task"), WRONG_INPUT, "task", _file("task", "x")),
+    Wrong("folder without task.toml", ("run", "task"), WRONG_INPUT, "task.toml", _file("task/a", "x")),
+    Wrong("task.toml that is no TOML", ("run", "task"), WRONG_INPUT, "task.toml", _file("task/task.toml", "= [")),
+    Wrong(
+        "task.toml that is no text", ("run", "task"), WRONG_INPUT, "task.toml", _file("task/task.toml", b"\xff\xfe\0")
+    ),
+    Wrong("agent that does not exist", ("run", ".", "--agent", "serch"), WRONG_INPUT, ""),
+    Wrong("check of a missing task", ("check", "missing"), WRONG_INPUT, "missing"),
+    Wrong("check of an unknown rung", ("check", "task", "--only", "buld"), WRONG_INPUT, "buld"),
+    Wrong(
+        "project that is not there",
+        ("new", "missing", "--answers", "a.toml"),
+        WRONG_INPUT,
+        "missing",
+        _file("a.toml", ""),
+    ),
+    Wrong("answers that are not there", ("new", ".", "--answers", "a.toml"), WRONG_INPUT, "a.toml"),
+    Wrong("answers that are no TOML", NEW, WRONG_INPUT, "answers.toml", _answers(lambda text: text + "\n[[[")),
+    Wrong("answers that are empty", NEW, WRONG_INPUT, "", _answers(lambda text: "version = 1\n")),
+    Wrong(
+        "answers with an unknown key",
+        NEW,
+        WRONG_INPUT,
+        "holdout",
+        _answers(lambda text: text.replace("holdout =", "holdotu =")),
+    ),
+    Wrong(
+        "answers with a value of the wrong type",
+        NEW,
+        WRONG_INPUT,
+        "submissions",
+        _answers(lambda text: text.replace("submissions = 12", 'submissions = "twelve"')),
+    ),
+    Wrong(
+        "answers with a domain upside down",
+        NEW,
+        WRONG_INPUT,
+        "lowest",
+        _answers(lambda text: text.replace("lowest = 0.0", "lowest = 9e9")),
+    ),
+]
+
+
+def _everything(folder: Path) -> dict[str, int]:
+    return {str(path): path.lstat().st_mtime_ns for path in sorted(folder.rglob("*")) if not path.is_dir()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_mistake_is_answered_and_leaves_nothing(
+    case: Wrong, own_home: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    if case.prepare:
+        case.prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = {**_everything(tmp_path), **_everything(own_home)}
+    code = cli.main(list(case.argv))
+    out, err = capsys.readouterr()
+    assert code == case.code, err
+    assert case.says in err
+    lines = err.splitlines()
+    assert len(lines) <= 6, err
+    assert "Traceback" not in err
+    assert any(line.startswith("next:") and len(line) > 8 for line in lines), err
+    assert out == ""
+    assert {**_everything(tmp_path), **_everything(own_home)} == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_same_mistake_in_json_is_an_object(case: Wrong, tmp_path: Path, monkeypatch, capsys) -> None:
+    if case.prepare:
+        case.prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    place = case.argv.index("--") if "--" in case.argv else len(case.argv)
+    assert cli.main([*case.argv[:place], "--json", *case.argv[place:]]) == case.code
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert set(error) == {"what", "where", "next", "exit_code"}
+    assert error["exit_code"] == case.code
+    assert error["next"]
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(CASES) >= 25
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_a_run_folder_that_nobody_may_write_is_an_error_with_a_next_step(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("RSI_HOME", f"{os.devnull}/rsi")
+    assert cli.main(["show", "calm-otter"]) == ExitCode.WRONG_INPUT
+    assert "Traceback" not in capsys.readouterr().err
