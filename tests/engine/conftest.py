@@ -1,4 +1,4 @@
-"""A tiny task for the whole loop: the judge is a shell script that reads one number, so a judging takes milliseconds."""
+"""A tiny task for the whole loop: its judge is a shell script that reads one number, and takes milliseconds."""
 
 import textwrap
 from collections.abc import Callable
