@@ -58,7 +58,7 @@ class Answers:
 
 def load_answers(path: Path) -> Answers:
     """Read an answers file. Unknown keys and unusable files become problems; what is no TOML is an InputError."""
-    text = _read(path, "answers file")
+    text = read_text(path, "answers file")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -109,7 +109,8 @@ def toml_key(key: str) -> str:
     return key if BARE.match(key) else f'"{_escaped(key)}"'
 
 
-def _read(path: Path, what: str) -> str:
+def read_text(path: Path, what: str) -> str:
+    """Return a UTF-8 text file of bounded size; raises InputError, naming it `what`, where it is none."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -176,7 +177,7 @@ def _take_file(answers: Answers, item: Field, value: Any, line: int | None) -> N
         answers.problems.append(AnswersProblem(f"{item.id}_file", "wants the path of a file", line))
         return
     try:
-        text = _read(answers.path.parent / value, "file")
+        text = read_text(answers.path.parent / value, "file")
     except InputError as error:
         answers.problems.append(AnswersProblem(f"{item.id}_file", f"{error.what}: {error.where}", line))
         # The field was answered, if wrongly: it is not missing as well.

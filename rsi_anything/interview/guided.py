@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from pydantic_core import to_jsonable_python
+
 from rsi_anything.contract.draft import USUAL, Draft, Evidence, Status, Who
 from rsi_anything.contract.fields import BY_ID, Value, default_of, problem_of
 
@@ -75,7 +77,7 @@ def drafted(draft: Draft, suggestions: Mapping[str, Suggestion]) -> Draft:
         found = suggestions.get(field_id)
         if found is None or found.confidence < SURE_ENOUGH:
             continue
-        value = _plain(found.value)
+        value = plain_value(found.value)
         if value is None or problem_of(item, value, draft.values()):
             continue
         evidence = [_evidence(lines) for lines in found.evidence]
@@ -107,10 +109,8 @@ def _evidence(lines: Lines) -> Evidence:
     return Evidence(lines.path, lines.line_from or None, lines.line_to or None, lines.fact)
 
 
-def _plain(value: object) -> Value:
+def plain_value(value: object) -> Value:
     """Return a suggested value as plain data; tuples become lists."""
-    from pydantic_core import to_jsonable_python  # loaded with the specification, which a person's first prompt needs
-
     plain: Value = to_jsonable_python(value)
     return plain
 

@@ -172,6 +172,10 @@ class Machine:
                 assert_never(event)
         return self.state
 
+    def draft_values(self) -> dict[str, Value]:
+        """Return what is known so far, by field."""
+        return self._draft.values()
+
     def spec(self) -> TaskSpec:
         """Return the specification that was confirmed; raises InputError where something is not."""
         missing = self._draft.missing()

@@ -1,0 +1,209 @@
+"""`rsi new`: from a project to a task folder, by a conversation or by an answers file."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rsi_anything.interview.ending import TaskEnding
+    from rsi_anything.interview.session import Session
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command's options."""
+    parser = subparsers.add_parser(
+        "new",
+        help="turn a project into a task",
+        description="Turn a project into a task: a conversation that drafts what it finds and keeps every answer.",
+        epilog="examples:\n"
+        "  rsi new path/to/project                                  ask me\n"
+        "  rsi new --continue                                       go on where I left\n"
+        "  rsi new path/to/project --answers a.toml --out mytask    ask nobody\n"
+        "docs/reference/answers.md lists every answer.",
+    )
+    parser.add_argument("project", nargs="?", metavar="PROJECT", help="folder or git URL of the project")
+    parser.add_argument("--answers", metavar="FILE", help="take all answers from a TOML file and ask nothing")
+    parser.add_argument("--out", metavar="DIR", help="folder of the task; by default the task's name, here")
+    parser.add_argument("--name", metavar="NAME", help="name of the task")
+    parser.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest conversation")
+    parser.add_argument("--resume", metavar="NAME", help="go on with the conversation of this name")
+    parser.add_argument("--dry-run", action="store_true", help="show the files and write nothing")
+    parser.add_argument("--force", action="store_true", help="overwrite files of the task that a person changed")
+    parser.add_argument("--plain", action="store_true", help="ask line by line, also where input is no terminal")
+    parser.set_defaults(command_module="rsi_anything.commands.new")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make a task, or raise what keeps it from being made."""
+    _check(args)
+    return _headless(args) if args.answers else _conversation(args)
+
+
+def _check(args: argparse.Namespace) -> None:
+    from harness.errors import InputError
+
+    back = [name for name, given in (("--continue", args.latest), ("--resume", args.resume is not None)) if given]
+    given = [name for name, value in (("PROJECT", args.project), ("--answers", args.answers)) if value is not None]
+    if len(back) > 1 or (back and given):
+        raise InputError(f"{' and '.join(back + given)} do not go together", next_step="rsi new --help")
+    if back and args.name:
+        raise InputError(
+            f"--name cannot change what {back[0]} began", next_step="change source.name in the conversation"
+        )
+    if not back and not given:
+        raise InputError("which project?", next_step="rsi new PROJECT, or rsi new --continue")
+
+
+def _headless(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from harness.errors import InputError
+    from rsi_anything.contract.draft import Draft
+    from rsi_anything.interview.ending import TaskEnding
+    from rsi_anything.interview.ground import facts_of, notes_of, project_of, researched
+    from rsi_anything.interview.headless import place_of, read, take
+
+    answers = read(Path(args.answers))
+    place = place_of(answers, args.project, args.name)
+    project = project_of(place)
+    outcome = take(answers, facts_of(project, {}), {})
+    if outcome.missing or "source.license" not in answers.values:
+        suggestions = researched(project)
+        outcome = take(answers, facts_of(project, suggestions), suggestions)
+    if not outcome.whole:
+        what = InputError(
+            outcome.summary(),
+            where=args.answers,
+            next_step="put what is listed into the file; see docs/reference/answers.md",
+        )
+        return _refuse(args, what, outcome.lines(), outcome.as_json())
+    for note in notes_of(project):
+        _talk(args, f"note: {note}")
+    draft: Draft = outcome.draft
+    out = Path(args.out) if args.out else None
+    ending = TaskEnding(draft.to_spec, lambda: place, out, force=args.force, dry_run=args.dry_run)
+    preview = ending.preview()
+    if args.dry_run and not args.json:
+        _emit(preview)
+    ending.write()
+    return _done(args, ending)
+
+
+def _conversation(args: argparse.Namespace) -> int:
+    import sys
+    from pathlib import Path
+
+    from harness.errors import InputError, Interrupted
+    from rsi_anything.interview.ending import TaskEnding
+    from rsi_anything.interview.ground import Ground
+    from rsi_anything.interview.machine import Machine
+    from rsi_anything.interview.plain import Plain
+    from rsi_anything.interview.terminal import Terminal
+
+    if not sys.stdin.isatty() and not args.plain:
+        raise InputError(
+            "a conversation needs a terminal",
+            next_step="rsi new PROJECT --answers FILE asks nothing; --plain reads a pipe",
+        )
+    session = _session(args)
+    come_back = f"rsi new --resume {session.name}"
+    try:
+        machine = Machine(
+            session.draft, session, at=session.at, follow=Ground(session.draft, known=bool(session.at)).follow
+        )
+        out = Path(session.setting.out) if session.setting.out else None
+        ending = TaskEnding(machine.spec, machine.draft_values, out, force=args.force, dry_run=args.dry_run)
+        Plain(machine, Terminal(), ending, come_back).run()
+    except Interrupted:
+        raise
+    except BaseException:
+        _talk(args, f"every answer is kept; to come back: {come_back}")
+        raise
+    finally:
+        session.close()
+    if not args.dry_run:
+        session.discard()
+    else:
+        _talk(args, f"nothing was written; to come back: {come_back}")
+    return _done(args, ending)
+
+
+def _session(args: argparse.Namespace) -> "Session":
+    """Open the session that is meant, or start one after the project was opened once: a wrong path leaves nothing."""
+    from pathlib import Path
+
+    from harness.errors import InputError
+    from rsi_anything.contract.draft import Draft, Who
+    from rsi_anything.interview.ground import notes_of, project_of
+    from rsi_anything.interview.session import create, names, new_setting, resume
+
+    out = str(Path(args.out).absolute()) if args.out else None
+    if args.latest or args.resume is not None:
+        known = names()
+        if args.latest and not known:
+            raise InputError("there is no conversation to continue", next_step="rsi new PROJECT")
+        session = resume(known[0] if args.latest else args.resume)
+        if out:
+            session.send_to(out)
+        return session
+    project = project_of({"source.project": args.project})
+    for note in notes_of(project):
+        _talk(args, f"note: {note}")
+    where = project.where
+    draft = Draft().answer("source.project", where, Who.PERSON)
+    if args.name:
+        draft = draft.answer("source.name", args.name, Who.PERSON)
+    return create(args.name or project.name, new_setting(where, out), draft)
+
+
+def _done(args: argparse.Namespace, ending: "TaskEnding") -> int:
+    """Say what was written and what comes next."""
+    from shlex import quote
+
+    from rsi_anything.commands.output import emit_json
+
+    assert ending.plan is not None
+    folder = quote(_short(ending.dest))
+    following = [] if args.dry_run else [f"rsi check {folder}", f"rsi run {folder} --agent search"]
+    files = [{"path": path, "verb": verb} for verb, path in ending.verbs]
+    if args.json:
+        shown = {"task": str(ending.dest), "written": not args.dry_run, "files": files, "next": following}
+        emit_json({**shown, "name": ending.spec().source.name})
+        return 0
+    if not args.dry_run:
+        _emit(f"task written to {_short(ending.dest)}")
+        for command in following:
+            _emit(f"next: {command}")
+    return 0
+
+
+def _short(path: Any) -> str:
+    """Return a path relative to the present folder where it is below it."""
+    from pathlib import Path
+
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _refuse(args: argparse.Namespace, error: Any, lines: list[str], details: dict[str, Any]) -> int:
+    """List everything on stdout, which may be long, and say what it is on stderr, which is short."""
+    from rsi_anything.commands.output import complain, emit_json
+
+    if args.json:
+        shown = {"what": error.what, "where": error.where, "next": error.next_step, "exit_code": int(error.exit_code)}
+        emit_json({"error": shown, **details})
+    else:
+        _emit("\n".join(lines))
+    complain("\n".join(error.lines()))
+    return int(error.exit_code)
+
+
+def _emit(text: str) -> None:
+    from harness.report.text import printable
+    from rsi_anything.commands.output import emit
+
+    emit(printable(text, keep="\n\t"))
+
+
+def _talk(args: argparse.Namespace, text: str) -> None:
+    from rsi_anything.commands.output import talk
+
+    talk(args, text)

@@ -1,0 +1,99 @@
+"""The project under the interview: opened and researched, and again when an answer names another one."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from harness import paths
+from rsi_anything.contract.draft import Answer, Draft, Status, Who
+from rsi_anything.contract.fields import Value
+from rsi_anything.interview.guided import Suggestion, drafted, follow
+from rsi_anything.interview.session import slug
+
+if TYPE_CHECKING:
+    from rsi_anything.project.checkout import Project
+
+PLACE = ("source.project", "source.commit", "source.subdir")
+
+
+class Ground:
+    """Drafts from the project that the draft names. `known` says that the first draft already holds its drafts."""
+
+    def __init__(self, draft: Draft, *, known: bool) -> None:
+        self._place = _place(draft) if known else None
+
+    def follow(self, draft: Draft) -> Draft:
+        """Draft what the project and the answers imply; raises InputError where the named project cannot be opened."""
+        if _place(draft) != self._place:
+            project = project_of(draft.values())
+            draft = from_project(draft, project, researched(project))
+            self._place = _place(draft)
+        return follow(draft)
+
+
+def from_project(draft: Draft, project: "Project", suggestions: Mapping[str, Suggestion]) -> Draft:
+    """Draft what this project suggests, in place of what another one did; what a person said stays."""
+    kept = {name: known for name, known in draft.answers.items() if not _stale(known)}
+    draft = Draft(kept)
+    for name, value in facts_of(project, {}).items():
+        if value is not None:
+            draft = draft.suggest(name, value, Who.PROJECT, reason="the present commit")
+    if "source.name" not in suggestions:
+        draft = draft.suggest("source.name", slug(project.name), Who.PROJECT, reason="the project's name")
+    # The commit in use is the one just opened, whatever research would say of it.
+    return drafted(draft, {name: found for name, found in suggestions.items() if name not in PLACE})
+
+
+def _stale(known: Answer) -> bool:
+    return known.status is Status.DRAFT and known.who is Who.PROJECT
+
+
+def _place(draft: Draft) -> tuple[Value, ...]:
+    return tuple(draft[name].value for name in PLACE)
+
+
+def project_of(spec_source: Mapping[str, Value]) -> "Project":
+    """Open the project that a draft's source round names; cached by commit."""
+    from rsi_anything.project.checkout import (
+        open_project,
+    )  # git is slow to load and not needed to refuse a wrong option
+
+    commit, subdir = spec_source.get("source.commit"), spec_source.get("source.subdir")
+    return open_project(
+        str(spec_source["source.project"]),
+        commit if isinstance(commit, str) else None,
+        cache=paths.cache(),
+        subdir=subdir if isinstance(subdir, str) else ".",
+    )
+
+
+def researched(project: "Project") -> dict[str, Suggestion]:
+    """Return what the project itself suggests, by field."""
+    from rsi_anything.project.research import research
+    from rsi_anything.project.suggest import suggest
+
+    return dict(suggest(research(project)))
+
+
+def facts_of(project: "Project", suggestions: Mapping[str, Suggestion]) -> dict[str, Value]:
+    """Return what is read off the project and no decision."""
+    found: dict[str, Value] = {"source.commit": None if project.commit == "none" else project.commit}
+    licence = suggestions.get("source.license")
+    if licence is not None and isinstance(licence.value, str):
+        found["source.license"] = licence.value
+    return found
+
+
+def notes_of(project: "Project") -> list[str]:
+    """Return what the person should know of the copy that the task is made from."""
+    notes = []
+    if project.dirty:
+        notes.append(f"not in the task, as they are not committed: {some(list(project.dirty))}")
+    if project.left_out:
+        notes.append(f"not copied from the project: {some([str(item.path) for item in project.left_out])}")
+    return notes
+
+
+def some(names: list[str]) -> str:
+    """Return the first few names and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
