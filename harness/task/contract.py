@@ -219,7 +219,9 @@ class Contract(Table):
     """The whole contract of a task."""
 
     version: Literal[1] = 1
+    """Version of the contract's own format."""
     track: Literal["signature", "public"] = "public"
+    """signature: kept and re-run by the maintainers; public: anybody's."""
     category: str
     """Field of research in a word or two, such as pre-training."""
     question: Annotated[str, Field(min_length=1)]

@@ -8,7 +8,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.task.positions import KeyPath, Positions
-from harness.task.problems import Problem, nearest
+from harness.task.problems import Kind, Problem, nearest
+
+_KINDS = {"extra_forbidden": Kind.UNKNOWN_KEY, "missing": Kind.MISSING_KEY}
 
 
 def explain(
@@ -23,6 +25,7 @@ def explain(
     """Return one problem for each wrong key, in the order of the file."""
     reasons: dict[KeyPath, list[str]] = {}
     fixes: dict[KeyPath, str] = {}
+    kinds: dict[KeyPath, Kind] = {}
     given: dict[KeyPath, str] = {}
     for detail in error.errors(include_url=False):
         path = _path(detail, data)
@@ -31,6 +34,7 @@ def explain(
             reasons[path].append(reason)
         fixes[path] = fixes.get(path) or fix
         given[path] = _given(detail)
+        kinds[path] = _KINDS.get(detail["type"], Kind.WRONG_VALUE)
     problems = [
         Problem(
             file=file,
@@ -38,6 +42,7 @@ def explain(
             key=dotted((*prefix, *path)),
             reason=", or ".join(found) + given[path],
             fix=fixes[path],
+            kind=kinds[path],
         )
         for path, found in reasons.items()
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.task.problems import Problem, printable
+from harness.task.problems import Kind, Problem, printable
 
 PARTS = ("environment", "tests", "solution", "steps")
 """Folders of a task whose content is used."""
@@ -109,7 +109,7 @@ def folder_problems(folder: Path) -> list[Problem]:
                 problems += _link_problems(folder, inside)
             elif entry.kind not in {"file", "folder"}:
                 reason = f"is a {entry.kind}; a task holds files, folders and links alone"
-                problems.append(Problem(inside, reason, fix="remove it"))
+                problems.append(Problem(inside, reason, fix="remove it", kind=Kind.LINK))
             if count > MOST_ENTRIES or size > MOST_BYTES:
                 return [*problems, _too_large(count, size)]
             if links > MOST_LINKS:
@@ -129,14 +129,14 @@ def _link_problems(folder: Path, inside: str) -> list[Problem]:
         target = Path(os.path.realpath(path, strict=True))
     except OSError as error:
         reason = f"is a link that leads nowhere: {error.strerror}"
-        return [Problem(inside, reason, fix="remove it or put the file in its place")]
+        return [Problem(inside, reason, fix="remove it or put the file in its place", kind=Kind.LINK)]
     top = inside.split("/", 1)[0]
     home = root / top if top == "environment" else root
     if home != target and home not in target.parents:
         reason = f"is a link that leaves {'environment/' if top == 'environment' else 'the task folder'}"
-        return [Problem(inside, reason, fix="put a copy of the file in its place")]
+        return [Problem(inside, reason, fix="put a copy of the file in its place", kind=Kind.LINK)]
     if target.is_dir() and _circular(Path(os.path.realpath(path.parent)), target):
-        return [Problem(inside, "is a link to a folder that contains it, a circle", fix="remove it")]
+        return [Problem(inside, "is a link to a folder that contains it, a circle", fix="remove it", kind=Kind.LINK)]
     return []
 
 

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ from harness.task.explain import dotted, explain
 from harness.task.folder import MOST_TEXT, folder_problems, read_text
 from harness.task.harbor import TaskConfig
 from harness.task.positions import KeyPath, Positions
-from harness.task.problems import Problem, TaskError, nearest, printable
+from harness.task.problems import Kind, Problem, TaskError, nearest, printable
 from harness.task.sense import contradictions
 from harness.task.task import Task
 
 CONTRACT: KeyPath = ("metadata", "rsi")
 FILE = "task.toml"
-_AT = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
+_WHERE = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 _CANARY = re.compile(r"#|<!--.*-->\Z")
 
 
@@ -88,7 +88,7 @@ def load_contract(text: str) -> Contract:
     if found.problems:
         raise TaskError(found.problems)
     if found.contract is None:
-        raise TaskError([Problem(FILE, "has no contract", key=dotted(CONTRACT), fix="add [metadata.rsi]")])
+        raise TaskError([_at(CONTRACT, found.positions, "has no contract", "add [metadata.rsi]", Kind.MISSING_KEY)])
     return found.contract
 
 
@@ -113,17 +113,21 @@ def _parse(text: str) -> tuple[dict[str, Any], Positions, list[Problem]]:
     if len(text.encode(errors="replace")) > MOST_TEXT:
         return {}, empty, [Problem(FILE, f"is larger than {MOST_TEXT >> 20} MiB", fix="keep data out of task.toml")]
     if text.startswith("\ufeff"):
-        return {}, empty, [Problem(FILE, "starts with a byte-order mark", line=1, fix="save it as UTF-8 without BOM")]
+        return {}, empty, [_broken("starts with a byte-order mark", 1, "save it as UTF-8 without BOM")]
     try:
         data = tomllib.loads(text)
         return data, Positions(text), []
     except RecursionError:
-        return {}, empty, [Problem(FILE, "is nested too deeply", fix="flatten the lists and tables")]
+        return {}, empty, [_broken("is nested too deeply", None, "flatten the lists and tables")]
     except ValueError as error:
-        found = _AT.search(str(error))
+        found = _WHERE.search(str(error))
         line = text.count("\n") + 1 if found is None or found[1] is None else int(found[1])
-        reason = f"is not valid TOML: {_AT.sub('', str(error)).strip()}"
-        return {}, empty, [Problem(FILE, reason, line=line, fix="correct the syntax in this line")]
+        reason = f"is not valid TOML: {_WHERE.sub('', str(error)).strip()}"
+        return {}, empty, [_broken(reason, line, "correct the syntax in this line")]
+
+
+def _broken(reason: str, line: int | None, fix: str) -> Problem:
+    return Problem(FILE, reason, line=line, fix=fix, kind=Kind.SYNTAX)
 
 
 def _contract(data: Mapping[str, Any], positions: Positions) -> tuple[Contract | None, list[Problem]]:
@@ -140,11 +144,15 @@ def _contract(data: Mapping[str, Any], positions: Positions) -> tuple[Contract |
         found = explain(error, model=Contract, data=rsi, file=FILE, positions=positions, prefix=CONTRACT)
         return None, found
     except RecursionError:
-        return None, [Problem(FILE, "is nested too deeply", key=dotted(CONTRACT), fix="flatten the lists and tables")]
+        return None, [_broken("is nested too deeply", None, "flatten the lists and tables")]
     return contract, [
-        Problem(FILE, reason, line=positions.line((*CONTRACT, *key)), key=dotted((*CONTRACT, *key)), fix=fix)
+        _at((*CONTRACT, *key), positions, reason, fix, Kind.CONTRADICTION)
         for key, reason, fix in contradictions(contract)
     ]
+
+
+def _at(path: KeyPath, positions: Positions, reason: str, fix: str, kind: Kind) -> Problem:
+    return Problem(FILE, reason, line=positions.line(path), key=dotted(path), fix=fix, kind=kind)
 
 
 def _tagged(value: date | time) -> dict[str, str]:
@@ -159,15 +167,14 @@ def _misnamed(metadata: Mapping[str, Any], positions: Positions) -> list[Problem
         if isinstance(value, Mapping) and len(needed & value.keys()) >= 3:
             path = ("metadata", key)
             reason = "looks like a contract, yet only metadata.rsi is read as one"
-            fix = "did you mean metadata.rsi?"
-            return [Problem(FILE, reason, line=positions.line(path), key=dotted(path), fix=fix)]
+            return [_at(path, positions, reason, "did you mean metadata.rsi?", Kind.UNKNOWN_KEY)]
     return []
 
 
 def _homeless(problem: Problem, data: Mapping[str, Any]) -> Problem:
     """Give `[rsi]` at the top the one place where a contract can be."""
     if problem.key == "rsi" and problem.reason == "unknown key" and isinstance(data.get("rsi"), Mapping):
-        return Problem(FILE, "unknown key", line=problem.line, key="rsi", fix="did you mean metadata.rsi?")
+        return replace(problem, fix="did you mean metadata.rsi?")
     return problem
 
 
@@ -183,7 +190,8 @@ def _text(folder: Path, name: str, problems: list[Problem]) -> str:
         return read_text(folder / name)
     except InputError as error:
         line = error.where.rsplit(":", 1)[-1]
-        problems.append(Problem(name, error.what, line=int(line) if line.isdecimal() else None, fix=error.next_step))
+        at = int(line) if line.isdecimal() else None
+        problems.append(Problem(name, error.what, line=at, fix=error.next_step))
         return ""
 
 

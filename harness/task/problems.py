@@ -4,6 +4,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from harness.errors import InputError
 
@@ -33,6 +34,20 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+class Kind(StrEnum):
+    """What sort of problem it is."""
+
+    SYNTAX = "syntax"
+    UNKNOWN_KEY = "unknown-key"
+    MISSING_KEY = "missing-key"
+    WRONG_VALUE = "wrong-value"
+    CONTRADICTION = "contradiction"
+    FILE = "file"
+    """A file that is missing, unreadable or too large."""
+    LINK = "link"
+    """A link that leaves the folder, or something that is no file at all."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong. `file` is relative to the task folder; `fix` says what to do, where that is known."""
@@ -42,6 +57,7 @@ class Problem:
     line: int | None = None
     key: str = ""
     fix: str = ""
+    kind: Kind = Kind.FILE
 
     @property
     def place(self) -> str:
