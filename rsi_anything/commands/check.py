@@ -12,7 +12,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "check",
         help="climb the ladder of checks on a task",
-        description="Climb the ladder and stop at the first rung that fails. What is measured is written into task.toml.",
+        description="Climb the ladder up to the first rung that fails. What is measured goes into task.toml.",
     )
     parser.add_argument("task", metavar="TASK", help="folder of a task")
     parser.add_argument("--only", metavar="RUNG", help=f"climb this rung alone: {', '.join(RUNGS)}")
