@@ -38,11 +38,19 @@ projects: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 
-demo: setup
-	@$(BIN)/python docs/demo.py
+# The three-minute path of the README, in a folder of its own.
+DEMO := RSI_HOME=$(CURDIR)/demo/home $(BIN)/rsi
 
-clean-demo:
-	rm -rf demo
+demo: setup clean-demo
+	$(DEMO) new templates/sample/project --answers templates/sample/answers.toml --out demo/task
+	$(DEMO) check demo/task
+	$(DEMO) run demo/task --agent search --submissions 8 --seed 1 --name demo
+	$(DEMO) show demo
+	@echo "report: demo/home/runs/demo/report.html"
+
+# Boxes first: what is still mounted below demo/ must not be deleted through.
+clean-demo: setup
+	@if [ -d demo ]; then $(DEMO) --quiet clean && rm -rf demo; fi
 
 bench: setup
 	@$(BIN)/python tests/bench/bench.py

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from rsi_anything.commands.output import complain, emit, emit_json, talk
 
     records: list[Record] = []
-    for plan in paths.runs().glob("*/plan.json"):
+    for plan in paths.runs().glob("[!.]*/plan.json"):  # a dot stands before a run that is being made
         try:
             records.append(load(RunFolder(plan.parent)))
         except RsiError as error:  # one damaged run must not hide the others
