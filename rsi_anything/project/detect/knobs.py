@@ -1,0 +1,261 @@
+"""Finds the values of a recipe in Python code: options, constants, fields, entries, defaults and arguments."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rsi_anything.project.detect.code import Call, Code, dotted, keyword, scalar, text_of
+from rsi_anything.project.detect.findings import Knob, Option, Scalar
+from rsi_anything.project.detect.knob_roles import (
+    choices_of,
+    is_evaluation,
+    is_vague,
+    never_a_knob,
+    order_of,
+    range_of,
+    role_of,
+)
+from rsi_anything.project.detect.scan import SourceFile
+from rsi_anything.project.detect.spans import literal, pattern_for, span_of
+
+_GAP = r"[^\n]*?"
+_SURE = {
+    "option": (0.9, "the default of a command-line option"),
+    "constant": (0.8, "a constant at the top of the file"),
+    "field": (0.8, "the default of a field of settings"),
+    "entry": (0.7, "an entry of a dictionary of settings"),
+    "argument": (0.6, "an argument of a call"),
+    "default": (0.5, "the default of a function's parameter"),
+    "local": (0.5, "a constant in a function"),
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A named constant in the code, before anything is known of its role."""
+
+    how: str
+    name: str
+    node: ast.expr
+    anchors: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    choices: tuple[Scalar, ...] = ()
+    help: str = ""
+
+
+def options_in(code: Code) -> list[Option]:
+    """Return the command-line options that argparse, click, absl or typer declare."""
+    found = [_option(code, call) for call in code.called("add_argument", "option")]
+    found += [_flag(code, call) for call in code.calls if call.last.startswith("DEFINE_")]
+    return [option for option in found if option is not None]
+
+
+def _option(code: Code, call: Call) -> Option | None:
+    flags = tuple(text for argument in call.node.args if (text := text_of(argument)))
+    if not flags:
+        return None
+    long = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    name = text_of(keyword(call.node, "dest")) or long.lstrip("-").split("/")[0].replace("-", "_")
+    default = scalar(constant(keyword(call.node, "default")))
+    if default is None and text_of(keyword(call.node, "action")) in {"store_true", "store_false"}:
+        default = text_of(keyword(call.node, "action")) == "store_false"
+    return _made_option(code, call, name, flags, default)
+
+
+def _flag(code: Code, call: Call) -> Option | None:
+    name = text_of(call.node.args[0]) if call.node.args else None
+    if name is None:
+        return None
+    return _made_option(
+        code, call, name, (f"--{name}",), scalar(call.node.args[1]) if len(call.node.args) > 1 else None
+    )
+
+
+def _made_option(code: Code, call: Call, name: str, flags: tuple[str, ...], default: Scalar | None) -> Option:
+    listed = keyword(call.node, "choices")
+    items = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
+    choices = tuple(value for item in items if (value := scalar(item)) is not None)
+    return Option(
+        file=code.file.path, name=name, flags=flags, default=default, choices=choices,
+        help=(text_of(keyword(call.node, "help")) or "")[:200], confidence=0.95, reason="it is declared in the code",
+        evidence=(code.file.evidence(call.node.lineno, f"option {flags[0]}", call.node.end_lineno),),
+    )  # fmt: skip
+
+
+def constant(node: ast.expr | None) -> ast.expr | None:
+    """Return the constant that a value comes down to: itself, or the fallback of a choice or a variable."""
+    for _ in range(4):
+        if node is None or scalar(node) is not None:
+            return node
+        if isinstance(node, ast.IfExp):
+            node = node.orelse
+        elif isinstance(node, ast.Call) and dotted(node.func) in {"int", "float"} and len(node.args) == 1:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and dotted(node.func) in {
+            "os.environ.get",
+            "os.getenv",
+            "environ.get",
+            "getenv",
+        }:
+            node = node.args[1] if len(node.args) > 1 else None
+        elif isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in {"field", "Field", "Option"}:
+            node = keyword(node, "default") or (node.args[0] if node.args else None)
+        else:
+            return None
+    return None
+
+
+def named_in(code: Code, parameters: dict[str, list[str]]) -> Iterator[Named]:
+    """Yield the named constants of a file; `parameters` gives the names of positional arguments by function."""
+    for call in code.calls:
+        yield from _of_call(call, parameters)
+    for item in code.assignments:
+        value = constant(item.value)
+        how = "field" if item.in_class else "constant" if not item.scope else "local"
+        if value is not None:
+            yield Named(
+                how,
+                item.name,
+                value,
+                (
+                    rf"^[ \t]*{literal(item.name)}[ \t]*(?::[^=\n]*)?=[ \t]*",
+                    rf"^[ \t]*{literal(item.name)}\b{_GAP}",
+                ),
+            )
+    for _, mapping, _ in code.dicts:
+        for key, entry in zip(mapping.keys, mapping.values, strict=True):
+            name, value = text_of(key), constant(entry)
+            if name and value is not None:
+                yield Named("entry", name, value, (rf"""['"]{literal(name)}['"][ \t]*:[ \t]*['"]?""",))
+    for _, function in code.functions:
+        yield from _of_function(function)
+
+
+def _of_call(call: Call, parameters: dict[str, list[str]]) -> Iterator[Named]:
+    if call.last in {"add_argument", "option"} or call.last.startswith("DEFINE_"):
+        yield from _of_option(call)
+        return
+    if is_evaluation(call.last):
+        return
+    for item in call.node.keywords:
+        value = constant(item.value)
+        if item.arg and value is not None:
+            head = rf"\b{literal(call.last)}\([^\n()]*?" if call.last else ""
+            name = literal(item.arg)
+            yield Named("argument", item.arg, value, (rf"{head}\b{name}[ \t]*=[ \t]*", rf"\b{name}[ \t]*=[ \t]*['\"]?"))
+    for name, argument in zip(parameters.get(call.last, ()), call.node.args, strict=False):
+        if scalar(argument) is not None:
+            yield Named("argument", name, argument)
+
+
+def _of_option(call: Call) -> Iterator[Named]:
+    flags = tuple(text for argument in call.node.args[:4] if (text := text_of(argument)))
+    value = constant(keyword(call.node, "default"))
+    if call.last.startswith("DEFINE_") and len(call.node.args) > 1:
+        value, flags = constant(call.node.args[1]), flags[:1]
+    if not flags or value is None:
+        return
+    flag = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    listed = keyword(call.node, "choices")
+    items = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
+    choices = tuple(choice for item in items if (choice := scalar(item)) is not None)
+    quoted = rf"""['"]{literal(flag)}['"]"""
+    anchors = (
+        rf"{quoted}{_GAP}\bdefault[ \t]*=[ \t]*['\"]?",
+        rf"{quoted}(?:[^()]|\([^()]*\))*?\bdefault[ \t]*=[ \t]*['\"]?",
+    )
+    name = text_of(keyword(call.node, "dest")) or flag.lstrip("-").split("/")[0].replace("-", "_")
+    shown = flags if not call.last.startswith("DEFINE_") else (f"--{flag}",)
+    yield Named("option", name, value, anchors, shown, choices, text_of(keyword(call.node, "help")) or "")
+
+
+def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Named]:
+    if is_evaluation(function.name):
+        return
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = list(zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    pairs += [(a, b) for a, b in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if b is not None]
+    for argument, default in pairs:
+        value = constant(default)
+        if value is not None:
+            head = rf"\bdef[ \t]+{literal(function.name)}\b[^\n]*?"
+            yield Named("default", argument.arg, value, (rf"{head}\b{literal(argument.arg)}\b[^=,\n]*=[ \t]*['\"]?",))
+
+
+def parameters_of(codes: list[Code]) -> dict[str, list[str]]:
+    """Return the positional parameter names of every function of the project whose name is used once."""
+    found: dict[str, list[str] | None] = {}
+    for code in codes:
+        for scope, function in code.functions:
+            names = [argument.arg for argument in [*function.args.posonlyargs, *function.args.args]]
+            names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+            name = scope.rpartition(".")[2] if function.name == "__init__" else function.name
+            found[name] = names if name not in found or found[name] == names else None
+    return {name: names for name, names in found.items() if names}
+
+
+def knobs_in(code: Code, parameters: dict[str, list[str]]) -> list[Knob]:
+    """Return the knobs of a file; a place that is found in two ways counts once, the surer way first."""
+    found: dict[tuple[int, int], Knob] = {}
+    for named in sorted(named_in(code, parameters), key=lambda item: -_SURE[item.how][0]):
+        span = span_of(code.file, named.node)
+        if span is None or span in found:
+            continue
+        knob = _knob(code.file, named, span)
+        if knob is not None:
+            found[span] = knob
+    return list(found.values())
+
+
+def _knob(file: SourceFile, named: Named, span: tuple[int, int]) -> Knob | None:
+    value = scalar(named.node)
+    text = file.text[slice(*span)]
+    if isinstance(value, str) and not named.choices:
+        value = number(value)  # an environment variable's fallback is a number in quotes
+    role = None if isinstance(value, bool) else role_of(named.name)
+    known = role is not None and (named.how in {"option", "field"} or not is_vague(named.name))
+    if value is None or never_a_knob(named.name) or not (known or named.how in {"option", "constant", "field"}):
+        return None
+    pattern = pattern_for(file, span, scalar(named.node), named.anchors)
+    if pattern is None:
+        return None
+    confidence, why = _SURE[named.how]
+    if role is None or is_vague(named.name):
+        confidence *= 0.4
+    whence = f"{named.name} is {why}" + (f" and reads as {role.name}" if role else ", its role is not known")
+    knob = make_knob(file, named.name, value, span[0], whence=whence, confidence=confidence)
+    if knob is None:
+        return None
+    choices = knob.choices or named.choices or None
+    evidence = (file.evidence(file.line_at(span[0]), f"{named.name} is {text}"),)
+    return replace(knob, pattern=pattern, flags=named.flags, choices=choices, evidence=evidence)
+
+
+def make_knob(
+    file: SourceFile, name: str, value: Scalar, offset: int, *, whence: str, confidence: float, key: str | None = None
+) -> Knob | None:
+    """Return a knob with the range its role gives; a text is one only by its choices, which the caller knows."""
+    role = None if isinstance(value, bool) else role_of(name)
+    ranged = range_of(role, value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    choices: tuple[Scalar, ...] | None = (True, False) if isinstance(value, bool) else choices_of(role, value)
+    if ranged is None and isinstance(value, int | float) and not isinstance(value, bool):
+        return None
+    bounds, scale, whole = ranged or (None, "linear", False)
+    bounds = None if choices else bounds
+    return Knob(
+        name=name, role=role.name if role else "", file=file.path, line=file.line_at(offset), value=value,
+        type=type(value).__name__, pattern=None, key=key, range=bounds, choices=choices, scale=scale, integer=whole,
+        order=order_of(role), confidence=round(confidence, 2), reason=whence,
+        evidence=(file.evidence(file.line_at(offset), f"{name} is {value}"),),
+    )  # fmt: skip
+
+
+def number(text: str) -> int | float | None:
+    """Return the number that a text is, or None."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
