@@ -1,6 +1,6 @@
 """Copying one file out of a hostile, living tree into the store, and knowing later whether it changed since.
 
-A file is known by its signature: device, inode, size, mtime, ctime. Two things make a signature lie, so a copy is
+A file is known by its signature: inode, size, mtime, ctime. Two things make a signature lie, so a copy is
 `trusted` only where neither can have happened: a change within the same tick of the kernel's clock, and a store through
 a memory map, which moves the times only for the first write after the page was flushed.
 """
@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 from harness.run.hostile import FILE_FLAGS
@@ -22,27 +23,39 @@ TICK_NS = 20_000_000
 COARSE_NS = 2_000_000_000
 """The same for file systems that keep whole seconds."""
 MANY = 32
-"""From this many files on, flushing the file system once is cheaper than flushing each."""
+"""Beyond this many files, flushing the file system once is cheaper than flushing each."""
 CHUNK = 1 << 20
 
-Signature = tuple[int, int, int, int, int]
 
+class Source(Enum):
+    """How it stands with what is read."""
 
-def signature_of(seen: os.stat_result) -> Signature:
-    """Return what tells a file from a changed one without reading it."""
-    return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_dev)
+    RUNNING = auto()
+    """It may change at any time; it is flushed before it is read, so that no memory map changes it unseen later on."""
+    FLUSHED = auto()
+    """The same, flushed already."""
+    FROZEN = auto()
+    """It cannot change; there is no time to flush it, so that it must be read again once work goes on."""
 
 
 @dataclass(slots=True)
 class Copied:
     """A file as it was last read."""
 
-    signature: Signature
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
     key: str
+    """sha256 of its content; an executable's ends in x."""
     line: bytes
     """Its line in a manifest."""
     trusted: bool
     """Whether the same signature later on proves the same content."""
+
+    def is_still(self, seen: os.stat_result) -> bool:
+        """Say whether the signature is the same."""
+        return _signature(seen) == (self.inode, self.size, self.mtime_ns, self.ctime_ns)
 
 
 class Copier:
@@ -56,11 +69,8 @@ class Copier:
         self._unflushed: set[str] = set()
         self._ready = False
 
-    def copy(self, root: int, path: str, seen: os.stat_result, old: Copied | None, *, ahead: bool) -> Copied | None:
-        """Read a file and keep its content; return None where it changed meanwhile or is gone.
-
-        `ahead` says that work is running: the source is flushed first, so that a memory map cannot change it unseen.
-        """
+    def copy(self, root: int, path: str, seen: os.stat_result, old: Copied | None, source: Source) -> Copied | None:
+        """Read a file and keep its content; return None where it changed meanwhile or is gone."""
         try:
             fd = open_beneath(root, path, FILE_FLAGS)
         except OSError as error:
@@ -69,17 +79,17 @@ class Copier:
             raise reading_failed(path, error) from error
         try:
             before = os.fstat(fd)
-            if not stat.S_ISREG(before.st_mode) or signature_of(before) != signature_of(seen):
+            if not stat.S_ISREG(before.st_mode) or _signature(before) != _signature(seen):
                 return None
-            flushed = ahead and _flush_source(fd)
+            flushed = source is Source.FLUSHED or (source is Source.RUNNING and _flush_source(fd))
             started = time.time_ns()
             key = self._content(fd, path, before, old)
-            if key is None or signature_of(os.fstat(fd)) != signature_of(before):
+            if key is None or _signature(os.fstat(fd)) != _signature(before):
                 return None
         finally:
             os.close(fd)
         trusted = flushed and _is_past(before.st_ctime_ns, started)
-        return Copied(signature_of(before), key, _line(path, key, before.st_size), trusted)
+        return Copied(*_signature(before), key, _line(path, key, before.st_size), trusted)
 
     def move(self, keys: set[str]) -> None:
         """Make objects of what was copied ahead, durably."""
@@ -110,7 +120,7 @@ class Copier:
             return
         try:
             if len(self._unflushed) > MANY:
-                os.sync()
+                _flush_file_system(self._ahead)
             else:
                 for key in self._unflushed:
                     flush(self._ahead / key)
@@ -120,7 +130,7 @@ class Copier:
 
     def _content(self, fd: int, path: str, seen: os.stat_result, old: Copied | None) -> str | None:
         suffix = "x" if seen.st_mode & 0o111 else ""
-        if old is not None and old.signature == signature_of(seen):
+        if old is not None and old.is_still(seen):
             # Most probably it is what we have: look before copying.
             digest = _read(fd, path, seen.st_size, None)
             if digest is None or digest + suffix == old.key:
@@ -163,6 +173,14 @@ class Copier:
         self._ready = True
 
 
+def flush_sources(workdir: int, count: int) -> Source:
+    """Flush a whole workdir where many of its files will be read, and return how its files then stand."""
+    if count <= MANY:
+        return Source.RUNNING
+    _sync(workdir)
+    return Source.FLUSHED
+
+
 def flush(path: Path) -> None:
     """Flush one file or folder to disk."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -170,6 +188,23 @@ def flush(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _flush_file_system(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _sync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync(fd: int) -> None:
+    """Flush the file system of a descriptor; all of them where the system cannot flush one."""
+    import ctypes  # costs 10 ms, and only a run needs it
+
+    syncfs = getattr(ctypes.CDLL(None), "syncfs", None)
+    if syncfs is None or syncfs(fd) != 0:
+        os.sync()
 
 
 def _read(fd: int, path: str, size: int, target: int | None) -> str | None:
@@ -195,6 +230,10 @@ def _write(target: int, chunk: bytes) -> None:
     rest = memoryview(chunk)
     while rest:
         rest = rest[os.write(target, rest) :]
+
+
+def _signature(seen: os.stat_result) -> tuple[int, int, int, int]:
+    return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
 
 
 def _flush_source(fd: int) -> bool:

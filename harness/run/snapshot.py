@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.run.copying import Copied, Copier, flush, signature_of
+from harness.run.copying import Copied, Copier, Source, flush, flush_sources
 from harness.run.globs import Globs
-from harness.run.walker import CandidateFault, Found, InvalidCandidate, Limits, StoreError, walk
+from harness.run.walker import CandidateFault, Found, InvalidCandidate, Scope, StoreError, walk
 from harness.task.contract import Boundary
 
 ROUNDS = 3
@@ -64,7 +64,7 @@ class SnapshotStore:
         self._manifests = folder / "snapshots"
         self._copier = Copier(folder / "ahead", self._objects)
         self._known: dict[str, Copied] = {}
-        self._wanted: tuple[Boundary, Globs, Globs] | None = None
+        self._scope: tuple[Boundary, str, Scope] | None = None
         self._last: Snapshot | None = None
         self._changed = True
         """Whether anything differs from what `_last` holds."""
@@ -79,13 +79,12 @@ class SnapshotStore:
             found = self._walk(workdir, boundary, inside)
         except CandidateFault:
             return 0
+        source = flush_sources(workdir, len(found.unknown))
         copied = 0
-        for path, seen in found:
+        for path, seen in found.unknown:
             old = self._known.get(path)
-            if old is not None and old.trusted and old.signature == signature_of(seen):
-                continue
             try:
-                new = self._copier.copy(workdir, path, seen, old, ahead=True)
+                new = self._copier.copy(workdir, path, seen, old, source)
             except CandidateFault:
                 continue
             if new is not None:
@@ -106,7 +105,7 @@ class SnapshotStore:
         """
         for _ in range(ROUNDS):
             found = self._walk(workdir, boundary, inside)
-            if self._read_changed(workdir, found):
+            if self._read(workdir, found):
                 break
         else:
             raise InvalidCandidate("files kept changing while they were handed in; stop what writes them first")
@@ -191,21 +190,18 @@ class SnapshotStore:
             raise _cannot("lay out", error, dest) from error
         return dest
 
-    def _walk(self, workdir: int, boundary: Boundary, inside: str) -> list[Found]:
-        if self._wanted is None or self._wanted[0] != boundary:
-            self._wanted = (boundary, Globs(boundary.deliver), Globs(boundary.frozen))
-        _, deliver, frozen = self._wanted
-        limits = Limits(int(boundary.max_mb * (1 << 20)), boundary.max_files)
-        return walk(workdir, deliver, frozen, limits, inside)
+    def _walk(self, workdir: int, boundary: Boundary, inside: str) -> Found:
+        if self._scope is None or self._scope[:2] != (boundary, inside):
+            most = int(boundary.max_mb * (1 << 20))
+            scope = Scope(Globs(boundary.deliver), Globs(boundary.frozen), most, boundary.max_files, inside)
+            self._scope = (boundary, inside, scope)
+        return walk(workdir, self._scope[2], self._known)
 
-    def _read_changed(self, workdir: int, found: list[Found]) -> bool:
-        """Read what is not known yet; return False where a file changed meanwhile."""
-        known = self._known
-        for path, seen in found:
-            old = known.get(path)
-            if old is not None and old.trusted and old.signature == signature_of(seen):
-                continue
-            new = self._copier.copy(workdir, path, seen, old, ahead=False)
+    def _read(self, workdir: int, found: Found) -> bool:
+        """Read what is not known as it is; return False where a file changed meanwhile."""
+        for path, seen in found.unknown:
+            old = self._known.get(path)
+            new = self._copier.copy(workdir, path, seen, old, Source.FROZEN)
             if new is None:
                 return False
             self._learn(path, old, new)
@@ -216,19 +212,19 @@ class SnapshotStore:
         if old is None or old.key != new.key:
             self._changed = True
 
-    def _forget(self, found: list[Found]) -> None:
+    def _forget(self, found: Found) -> None:
         """Drop what is gone from the workdir."""
-        if len(self._known) > len(found):
-            there = {path for path, _ in found}
+        if len(self._known) > len(found.paths):
+            there = set(found.paths)
             self._known = {path: each for path, each in self._known.items() if path in there}
             self._changed = True
 
-    def _snapshot(self, found: list[Found]) -> Snapshot:
+    def _snapshot(self, found: Found) -> Snapshot:
         known = self._known
-        lines = b",\n".join([known[path].line for path in sorted(path for path, _ in found)])
-        manifest = b'{"version": 1, "files": [\n' + lines + b"\n]}\n"
-        total = sum(seen.st_size for _, seen in found)
-        return Snapshot(hashlib.sha256(manifest).hexdigest(), len(found), total, manifest)
+        manifest = (
+            b'{"version": 1, "files": [\n' + b",\n".join([known[path].line for path in sorted(found.paths)]) + b"\n]}\n"
+        )
+        return Snapshot(hashlib.sha256(manifest).hexdigest(), len(found.paths), found.size, manifest)
 
 
 def _folders(dest: Path, folder: str) -> Iterator[str]:

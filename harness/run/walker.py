@@ -7,8 +7,9 @@ CandidateFault; what vanishes meanwhile was not there.
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from harness.errors import RsiError
 from harness.run.globs import Globs, Level
@@ -22,13 +23,31 @@ MAX_SEEN = 1_000_000
 """Most entries that one walk looks at, so that a flood of names cannot hold it up."""
 
 LITTER = frozenset({"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".DS_Store"})
-"""Names of what tools leave behind: never delivered, never a change."""
+COMPILED = (".pyc", ".pyo")
+"""Names and endings of what tools leave behind: never delivered, never a change."""
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 
-Found = tuple[str, os.stat_result]
-"""A regular file: its path below the workdir, and what it was when it was seen."""
+
+class Known(Protocol):
+    """A file as it was last read; `trusted` says whether unchanged times prove an unchanged content."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a walk found: the paths of all files, and what was seen of those that are not known as they are."""
+
+    paths: list[str]
+    unknown: list[tuple[str, os.stat_result]]
+    size: int
+    """Bytes of all files together."""
 
 
 class CandidateFault(Exception):
@@ -57,30 +76,29 @@ class StoreError(RsiError):
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a candidate may hold."""
+class Scope:
+    """What a walk takes: files that match `wanted` and not `kept_out`, within bounds."""
 
+    wanted: Globs
+    kept_out: Globs
     max_bytes: int
     max_files: int
+    workdir: str = ""
+    """The workdir's path as code in the box sees it; a link to below it is no violation."""
 
 
-def is_litter(name: str) -> bool:
-    """Say whether a file or folder of this name is derived litter."""
-    return name in LITTER or name.endswith((".pyc", ".pyo"))
+def walk(root: int, scope: Scope, known: Mapping[str, Known]) -> Found:
+    """Return the regular files below a descriptor that a candidate consists of, in no particular order.
 
-
-def walk(root: int, wanted: Globs, kept_out: Globs, limits: Limits, workdir: str = "") -> list[Found]:
-    """Return the regular files below a descriptor that match `wanted` and not `kept_out`, in no particular order.
-
-    `workdir` is the folder's path as code in the box sees it; a link to below it is no violation. Raises a
-    BoundaryViolation at once, else the first InvalidCandidate once everything was looked at.
+    Raises a BoundaryViolation at once, else the first InvalidCandidate once everything was looked at.
     """
-    walking = _Walk(os.fstat(root), wanted, limits, workdir)
-    walking.folder(root, "", wanted.level, kept_out.level if kept_out.level.alive else None, 1)
+    walking = _Walk(os.fstat(root), scope, known)
+    out = scope.kept_out.level
+    walking.folder(root, "", scope.wanted.level, out if out.alive else None, 1)
     walking.check_literals()
     if walking.fault is not None:
         raise walking.fault
-    return walking.found
+    return Found(walking.paths, walking.unknown, walking.size)
 
 
 def open_beneath(root: int, path: str, flags: int) -> int:
@@ -118,32 +136,36 @@ def reading_failed(path: str, error: OSError) -> Exception:
 class _Walk:
     """One walk: what it found, and the first thing that is wrong with it."""
 
-    def __init__(self, root: os.stat_result, wanted: Globs, limits: Limits, workdir: str) -> None:
-        self.found: list[Found] = []
+    def __init__(self, root: os.stat_result, scope: Scope, known: Mapping[str, Known]) -> None:
+        self.paths: list[str] = []
+        self.unknown: list[tuple[str, os.stat_result]] = []
+        self.size = 0
         self.fault: InvalidCandidate | None = None
         self._root = root
-        self._wanted = wanted
-        self._limits = limits
-        self._workdir = workdir.rstrip("/")
-        self._bytes = 0
+        self._scope = scope
+        self._workdir = scope.workdir.rstrip("/")
+        self._known = known
         self._seen = 0
 
     def folder(self, fd: int, prefix: str, level: Level, out: Level | None, depth: int) -> None:
         """Look through one folder, then through its folders."""
         folders = []
+        through = self._scope.wanted.folders
+        everything = level.everything and out is None
         try:
+            # This loop is what a freeze waits for: 50,000 files are to pass it in a quarter of a second.
             for entry in _entries(fd, level):
-                self._seen += 1
                 name = entry.name
-                if is_litter(name):
+                if name in LITTER or name.endswith(COMPILED):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(name)
-                elif (level.everything or level.match(name)) and not (out is not None and out.match(name)):
+                elif everything or (level.match(name) and not (out is not None and out.match(name))):
                     self._file(fd, prefix + name, entry)
-                elif prefix + name in self._wanted.folders:
+                elif prefix + name in through:
                     # A glob leads through this name, and it is no folder.
                     self._refuse(fd, prefix + name, entry.stat(follow_symlinks=False))
+                self._seen += 1
                 if self._seen > MAX_SEEN:
                     raise InvalidCandidate(f"more than {MAX_SEEN} files would have to be looked at")
         except OSError as error:
@@ -156,11 +178,9 @@ class _Walk:
 
     def check_literals(self) -> None:
         """Ask for each deliverable that is named without a wildcard."""
-        if self._wanted.literals:
-            found = {path for path, _ in self.found}
-            for path in self._wanted.literals:
-                if path not in found:
-                    self._note(f"missing deliverable: there is no file {printable(path)}")
+        literals = set(self._scope.wanted.literals)
+        for path in sorted(literals.difference(self.paths) if literals else ()):
+            self._note(f"missing deliverable: there is no file {printable(path)}")
 
     def _enter(self, fd: int, path: str, level: Level, out: Level | None, depth: int) -> None:
         if depth >= MAX_DEPTH:
@@ -186,20 +206,37 @@ class _Walk:
             seen = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return
+        size = seen.st_size
+        known = self._known.get(path)
+        if (
+            known is None
+            or known.ctime_ns != seen.st_ctime_ns
+            or known.inode != seen.st_ino
+            or known.size != size
+            or known.mtime_ns != seen.st_mtime_ns
+            or not known.trusted
+        ):
+            if not self._check_file(fd, path, seen):
+                return
+            self.unknown.append((path, seen))
+        self.paths.append(path)
+        self.size += size
+        if self.size > self._scope.max_bytes:
+            most = self._scope.max_bytes / (1 << 20)
+            raise InvalidCandidate(f"a candidate may hold at most {most:g} MiB; with {printable(path)} it holds more")
+        if len(self.paths) > self._scope.max_files:
+            raise InvalidCandidate(f"a candidate may hold at most {self._scope.max_files} files; this one holds more")
+
+    def _check_file(self, fd: int, path: str, seen: os.stat_result) -> bool:
+        """Look closely at a file that is not known as it is; return whether it is a regular one."""
         if not stat.S_ISREG(seen.st_mode):
             self._refuse(fd, path, seen)
-            return
+            return False
         if len(path) > MAX_NAME_BYTES or not path.isascii():
             self._check_name(path)
         if seen.st_nlink != 1:
             self._check_other_names(path, seen)
-        self._bytes += seen.st_size
-        self.found.append((path, seen))
-        if len(self.found) > self._limits.max_files:
-            raise InvalidCandidate(f"a candidate may hold at most {self._limits.max_files} files; this one holds more")
-        if self._bytes > self._limits.max_bytes:
-            most = self._limits.max_bytes / (1 << 20)
-            raise InvalidCandidate(f"a candidate may hold at most {most:g} MiB; with {printable(path)} it holds more")
+        return True
 
     def _refuse(self, fd: int, path: str, seen: os.stat_result) -> None:
         """Judge what is no regular file: a link that leaves the workdir is a violation, all else is invalid."""
