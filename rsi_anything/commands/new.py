@@ -46,9 +46,7 @@ def _check(args: argparse.Namespace) -> None:
     if len(back) > 1 or (back and given):
         raise InputError(f"{' and '.join(back + given)} do not go together", next_step="rsi new --help")
     if back and args.name:
-        raise InputError(
-            f"--name cannot change what {back[0]} began", next_step="change source.name in the conversation"
-        )
+        raise InputError(f"--name cannot change what {back[0]} began", next_step="change it in the conversation")
     if not back and not given:
         raise InputError("which project?", next_step="rsi new PROJECT, or rsi new --continue")
 
@@ -56,7 +54,7 @@ def _check(args: argparse.Namespace) -> None:
 def _headless(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from harness.errors import InputError
+    from harness.errors import InputError, RefusedError
     from rsi_anything.contract.draft import Draft
     from rsi_anything.interview.ending import TaskEnding
     from rsi_anything.interview.ground import facts_of, notes_of, project_of, researched
@@ -84,7 +82,12 @@ def _headless(args: argparse.Namespace) -> int:
     preview = ending.preview()
     if args.dry_run and not args.json:
         _emit(preview)
-    ending.write()
+    try:
+        ending.write()
+    except RefusedError:
+        if not args.json:
+            _emit(_cut(ending.diff()))
+        raise
     return _done(args, ending)
 
 
@@ -99,12 +102,13 @@ def _conversation(args: argparse.Namespace) -> int:
     from rsi_anything.interview.plain import Plain
     from rsi_anything.interview.terminal import Terminal
 
+    resumed = _resumed(args)
     if not sys.stdin.isatty() and not args.plain:
         raise InputError(
             "a conversation needs a terminal",
             next_step="rsi new PROJECT --answers FILE asks nothing; --plain reads a pipe",
         )
-    session = _session(args)
+    session = _begin(args) if resumed is None else _reopen(args, resumed)
     come_back = f"rsi new --resume {session.name}"
     try:
         machine = Machine(
@@ -127,32 +131,49 @@ def _conversation(args: argparse.Namespace) -> int:
     return _done(args, ending)
 
 
-def _session(args: argparse.Namespace) -> "Session":
-    """Open the session that is meant, or start one after the project was opened once: a wrong path leaves nothing."""
+def _resumed(args: argparse.Namespace) -> str | None:
+    """Return the name of the session to go on with, if one was asked for."""
+    from harness.errors import InputError
+    from rsi_anything.interview.session import names, require
+
+    if args.latest:
+        known = names()
+        if not known:
+            raise InputError("there is no conversation to continue", next_step="rsi new PROJECT")
+        return known[0]
+    if args.resume is not None:
+        require(args.resume)
+    name: str | None = args.resume
+    return name
+
+
+def _reopen(args: argparse.Namespace, name: str) -> "Session":
     from pathlib import Path
 
-    from harness.errors import InputError
+    from rsi_anything.interview.session import resume
+
+    session = resume(name)
+    if args.out:
+        session.send_to(str(Path(args.out).absolute()))
+    return session
+
+
+def _begin(args: argparse.Namespace) -> "Session":
+    """Start a session, after the project was opened once: a wrong path leaves nothing."""
+    from pathlib import Path
+
     from rsi_anything.contract.draft import Draft, Who
     from rsi_anything.interview.ground import notes_of, project_of
-    from rsi_anything.interview.session import create, names, new_setting, resume
+    from rsi_anything.interview.session import create, new_setting
 
-    out = str(Path(args.out).absolute()) if args.out else None
-    if args.latest or args.resume is not None:
-        known = names()
-        if args.latest and not known:
-            raise InputError("there is no conversation to continue", next_step="rsi new PROJECT")
-        session = resume(known[0] if args.latest else args.resume)
-        if out:
-            session.send_to(out)
-        return session
     project = project_of({"source.project": args.project})
     for note in notes_of(project):
         _talk(args, f"note: {note}")
-    where = project.where
-    draft = Draft().answer("source.project", where, Who.PERSON)
+    draft = Draft().answer("source.project", project.where, Who.PERSON)
     if args.name:
         draft = draft.answer("source.name", args.name, Who.PERSON)
-    return create(args.name or project.name, new_setting(where, out), draft)
+    out = str(Path(args.out).absolute()) if args.out else None
+    return create(args.name or project.name, new_setting(project.where, out), draft)
 
 
 def _done(args: argparse.Namespace, ending: "TaskEnding") -> int:
@@ -194,6 +215,11 @@ def _refuse(args: argparse.Namespace, error: Any, lines: list[str], details: dic
         _emit("\n".join(lines))
     complain("\n".join(error.lines()))
     return int(error.exit_code)
+
+
+def _cut(text: str, most: int = 200) -> str:
+    lines = text.splitlines()
+    return "\n".join(lines[:most] + ([f"({len(lines) - most} more lines)"] if len(lines) > most else []))
 
 
 def _emit(text: str) -> None:

@@ -70,6 +70,8 @@ class TaskEnding:
 
     def question(self) -> str:
         """Return the last question."""
+        if self.dry_run:
+            return "Nothing will be written (--dry-run). y ends this, n leaves, d shows the difference"
         count = sum(verb != "identical" for verb, _ in self.verbs)
         return f"Write {count} files to {self.dest}? y, n, or d for the difference"
 
@@ -78,6 +80,8 @@ class TaskEnding:
         from rsi_anything.authoring.write import write
 
         assert self.plan is not None
+        if self.dry_run:
+            return
         conflicts = [path for verb, path in self.verbs if verb == "conflict"]
         if conflicts and not self.force:
             raise RefusedError(
@@ -85,5 +89,4 @@ class TaskEnding:
                 where=str(self.dest),
                 next_step="see the difference, then move it away, or add --force to overwrite it",
             )
-        if not self.dry_run:
-            write(self.plan, self.dest, force=self.force)
+        write(self.plan, self.dest, force=self.force)

@@ -86,8 +86,12 @@ def facts_of(project: "Project", suggestions: Mapping[str, Suggestion]) -> dict[
 def notes_of(project: "Project") -> list[str]:
     """Return what the person should know of the copy that the task is made from."""
     notes = []
-    if project.dirty:
-        notes.append(f"not in the task, as they are not committed: {some(list(project.dirty))}")
+    inside = "" if project.subdir == "." else f"{project.subdir}/"
+    dirty = [
+        path for path in project.dirty if path.startswith(inside) or (path[-1:] == "/" and inside.startswith(path))
+    ]
+    if dirty and not project.uses_worktree:
+        notes.append(f"changes that are not committed are not in the task: {some(dirty)}")
     if project.left_out:
         notes.append(f"not copied from the project: {some([str(item.path) for item in project.left_out])}")
     return notes

@@ -12,7 +12,7 @@ from typing import Any
 from harness.errors import InputError
 from rsi_anything.contract.answers import Answers, load_answers, toml_value
 from rsi_anything.contract.draft import Draft, Status, Who
-from rsi_anything.contract.fields import BY_ID, Field, Value, needs_answer, problem_of
+from rsi_anything.contract.fields import BY_ID, Field, Value, default_of, needs_answer, problem_of
 from rsi_anything.interview.guided import SURE_ENOUGH, Suggestion, plain_value
 
 
@@ -87,11 +87,8 @@ class Outcome:
 
     def summary(self) -> str:
         """Return how much is wrong and missing, in words."""
-        parts = []
-        if self.missing:
-            parts.append(f"{len(self.missing)} answer{'s are' if len(self.missing) > 1 else ' is'} missing")
-        if self.wrong:
-            parts.append(f"{len(self.wrong)} {'are' if len(self.wrong) > 1 else 'is'} wrong")
+        counts = [(len(self.missing), "missing"), (len(self.wrong), "wrong")]
+        parts = [f"{n} answer{'s are' if n > 1 else ' is'} {what}" for n, what in counts if n]
         return " and ".join(parts)
 
 
@@ -170,7 +167,8 @@ def _unused(outcome: Outcome, answers: Answers) -> None:
     values = outcome.draft.values()
     for name in answers.values:
         wrong = {item.field for item in outcome.wrong}
-        if name in active or name in wrong:
+        # A file that a task was made with states every usual value, asked for or not.
+        if name in active or name in wrong or answers.values[name] == default_of(BY_ID[name]):
             continue
         unmet = [condition for condition in BY_ID[name].when if not condition.holds(values)]
         if unmet and unmet[0].field not in wrong:

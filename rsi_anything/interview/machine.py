@@ -228,7 +228,8 @@ class Machine:
 
     def _jump(self, target: str) -> None:
         groups = _groups(self._draft)
-        if target == REVIEW or target in groups:
+        asked = {item.id for items in groups.values() for item in items}
+        if target == REVIEW or (target in groups and target not in asked):
             self._keep(self._draft, target, None)
         elif target in ROUNDS:
             self._keep(self._draft, next(name for name in groups if name.startswith(target + ".")), None)

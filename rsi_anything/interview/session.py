@@ -106,11 +106,7 @@ def create(name: str, setting: Setting, draft: Draft) -> Session:
 
 def resume(name: str) -> Session:
     """Open the session of this name; raises InputError where there is none, RefusedError where it is open elsewhere."""
-    known = names()
-    if name not in known:
-        near = nearest(name, known)
-        listed = f"there are {', '.join(known[:5])}" if known else "start one with `rsi new PROJECT`"
-        raise InputError(f"there is no session {name!r}", next_step=f"did you mean {near}?" if near else listed)
+    require(name)
     folder = paths.sessions() / name
     lock = _locked(folder)
     try:
@@ -119,6 +115,15 @@ def resume(name: str) -> Session:
         lock.close()
         raise
     return Session(folder, lock, setting, draft, at)
+
+
+def require(name: str) -> None:
+    """Raise InputError where there is no session of this name."""
+    known = names()
+    if name not in known:
+        near = nearest(name, known)
+        listed = f"there are {', '.join(known[:5])}" if known else "start one with `rsi new PROJECT`"
+        raise InputError(f"there is no session {name!r}", next_step=f"did you mean {near}?" if near else listed)
 
 
 def names() -> list[str]:
