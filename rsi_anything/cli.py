@@ -8,14 +8,26 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from types import ModuleType
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from harness.errors import ExitCode, InputError, Interrupted, RsiError
 from rsi_anything.commands.output import complain, emit_json
 
-COMMANDS = ("new", "check", "run", "resume", "stop", "judge", "runs", "show", "report", "clean", "doctor")
+COMMANDS = {
+    "new": "turn a project into a task",
+    "check": "climb the ladder of checks on a task",
+    "run": "let an agent work on a task, judge by judge",
+    "resume": "go on with a run after a stop, a crash or a reboot",
+    "stop": "end a working run cleanly",
+    "judge": "judge a run's submissions again, or a folder as a candidate",
+    "runs": "list the runs, newest first",
+    "show": "show what a run found",
+    "report": "write the report of a run",
+    "clean": "remove a run's boxes, processes and mounts, and with --delete its record too",
+    "doctor": "say what this machine can do",
+}
+"""Every command and its line in the overview, so that `rsi --help` need not load them."""
 
 _DESCRIPTION = "Turn a research project into a task that an AI agent can try to beat, and judge it honestly."
 _EXAMPLES = """\
@@ -37,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     commands: Mapping[str, argparse.ArgumentParser]
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _Formatter)
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
 
@@ -50,6 +62,20 @@ class Parser(argparse.ArgumentParser):
             thing = "command" if "argument COMMAND" in message else message.split(":")[0].removeprefix("argument ")
             message = f"{thing} {wrong!r} does not exist{nearest(wrong, choices)}"
         raise InputError(message, where=self.prog, next_step=f"{self.prog} --help")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows the width of the terminal without shutil, whose import costs as much as Python's own start."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ["COLUMNS"])
+        except (KeyError, ValueError):
+            try:
+                columns = os.get_terminal_size(1).columns
+            except OSError:
+                columns = 80
+        super().__init__(prog, width=max(40, columns - 2))
 
 
 class _Version(argparse.Action):
@@ -68,17 +94,17 @@ def version() -> str:
         return "unknown"
 
 
-def build_parser() -> Parser:
-    """Return the parser of every command."""
+def build_parser(names: Collection[str] = COMMANDS) -> Parser:
+    """Return the parser; of the commands that are not in `names` it knows the name alone."""
     parser = Parser(prog="rsi", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name in COMMANDS:
-        module = _module(name)
-        if module is None:
+    for name, line in COMMANDS.items():
+        if name not in names:
+            commands.add_parser(name, help=line, add_help=False)
             continue
-        module.add_parser(commands)
+        importlib.import_module(f"rsi_anything.commands.{name}").add_parser(commands)
         _common_options(commands.choices[name])
     parser.commands = commands.choices
     return parser
@@ -123,9 +149,10 @@ def nearest(wrong: str, known: Sequence[str]) -> str:
 
 
 def _dispatch(argv: list[str]) -> int:
-    parser = build_parser()
     # What follows `--` is the agent's own command line: no parser of ours may look at it.
     ours, agents = _split(argv)
+    # The command is the first word that is no option: only options without a value stand before it.
+    parser = build_parser([word for word in ours if not word.startswith("-")][:1])
     args, extra = parser.parse_known_args(ours)
     if args.command is None and not extra:
         parser.print_help()
@@ -145,16 +172,6 @@ def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
         return argv, None
     place = argv.index("--")
     return argv[:place], argv[place + 1 :]
-
-
-def _module(name: str) -> ModuleType | None:
-    full = f"rsi_anything.commands.{name}"
-    try:
-        return importlib.import_module(full)
-    except ModuleNotFoundError as error:
-        if error.name != full:
-            raise
-        return None
 
 
 def _common_options(parser: argparse.ArgumentParser) -> None:

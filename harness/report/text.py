@@ -2,16 +2,17 @@
 
 import re
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Patterns, not compiled ones: every command imports this module, and compiling them takes as long as all of argparse.
+_CONTROLS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+_DIRECTION = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 """Marks that reorder the text around them; without them every script still reads in its own direction."""
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = "[\ud800-\udfff]"
 
 
 def printable(text: str, *, keep: str = "") -> str:
     """Return the text without terminal controls, direction overrides and lone surrogates; `keep` names exceptions."""
-    text = _CONTROLS.sub(lambda found: found[0] if found[0] in keep else "\ufffd", text)
-    return _SURROGATES.sub("\ufffd", _DIRECTION.sub("", text))
+    text = re.sub(_CONTROLS, lambda found: found[0] if found[0] in keep else "\ufffd", text)
+    return re.sub(_SURROGATES, "\ufffd", re.sub(_DIRECTION, "", text))
 
 
 def one_line(text: str, width: int | None = None) -> str:

@@ -37,13 +37,18 @@ def test_no_arguments_print_the_help(capsys) -> None:
 
 def test_every_command_is_there_and_explains_itself(capsys) -> None:
     parser = cli.build_parser()
-    assert tuple(parser.commands) == cli.COMMANDS
+    assert list(parser.commands) == list(cli.COMMANDS)
     for name in cli.COMMANDS:
         assert cli.main([name, "--help"]) == 0
         out = capsys.readouterr().out
         assert "--json" in out, name
         assert "--quiet" in out, name
         assert len(out.splitlines()) > 6, name
+
+
+def test_the_overview_says_of_a_command_what_the_command_says(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.build_parser().format_help() == cli.build_parser([]).format_help()
 
 
 def test_version(capsys) -> None:
