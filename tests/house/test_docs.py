@@ -20,7 +20,11 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 def blocks(text: str, *languages: str) -> list[str]:
     """Return the code blocks of a page in the given languages."""
-    return [body for language, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S) if language in languages]
+    return [
+        body
+        for language, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        if language in languages
+    ]
 
 
 def commands(page: Path) -> list[str]:
@@ -41,7 +45,7 @@ def test_generated_pages_are_fresh() -> None:
 
 def test_the_exit_codes_of_the_page_are_those_of_the_code() -> None:
     text = (ROOT / "docs/reference/exit-codes.md").read_text("utf-8")
-    assert [int(code) for code in re.findall(r"^\| (\d+) \|", text, re.M)] == [int(code) for code in ExitCode]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)] == [int(code) for code in ExitCode]
 
 
 def test_the_first_screen_sells_and_starts() -> None:
@@ -63,14 +67,14 @@ def test_every_command_of_a_page_is_real(page: Path) -> None:
     for command in commands(page):
         words = shlex.split(command)
         if words[0] == "make":
-            assert all(re.search(rf"^{word}:", makefile, re.M) for word in words[1:] if "=" not in word), command
+            assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in words[1:] if "=" not in word), (
+                command
+            )
             continue
         ours = words[1 : words.index("--")] if "--" in words else words[1:]
-        try:
-            args, extra = cli.build_parser().parse_known_args(ours)
-        except SystemExit as error:  # --help and --version leave this way
-            assert error.code == 0, command
+        if {"--help", "--version"} & set(ours):
             continue
+        args, extra = cli.build_parser().parse_known_args(ours)
         assert not extra, command
         assert args.command, command
 
