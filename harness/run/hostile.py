@@ -21,8 +21,10 @@ def open_folder(path: Path) -> int:
         raise Unreadable(f"{path.name} is no readable folder: {error.strerror}") from error
 
 
-def read_regular(folder: int, name: str, limit: int) -> bytes | None:
+def read_regular(folder: int, name: str, limit: int, *, cut: bool = False) -> bytes | None:
     """Return the content of a regular file of at most `limit` bytes, or None where there is no such name.
+
+    With `cut` a longer file is read up to the limit instead of being refused.
 
     A link, FIFO, device, folder, a file with a second name or a longer one is Unreadable; none is followed and no read
     ever waits.
@@ -30,7 +32,7 @@ def read_regular(folder: int, name: str, limit: int) -> bytes | None:
     try:
         # Looked at before it is opened: opening a device can have an effect.
         seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        _check(seen, name, limit)
+        _check(seen, name, None if cut else limit)
         fd = os.open(name, FILE_FLAGS, dir_fd=folder)
     except FileNotFoundError:
         return None
@@ -38,10 +40,13 @@ def read_regular(folder: int, name: str, limit: int) -> bytes | None:
         raise Unreadable(f"{printable(name)} cannot be read: {error.strerror}") from error
     try:
         opened = os.fstat(fd)
-        _check(opened, name, limit)
+        _check(opened, name, None if cut else limit)
         if (opened.st_dev, opened.st_ino) != (seen.st_dev, seen.st_ino):
             raise Unreadable(f"{printable(name)} was replaced while it was read")
-        return _read(fd, name, limit)
+        content = _read(fd, limit + 1)
+        if len(content) > limit and not cut:
+            raise Unreadable(f"{printable(name)} grew beyond {limit} bytes while it was read")
+        return content[:limit]
     except OSError as error:
         raise Unreadable(f"{printable(name)} cannot be read: {error.strerror}") from error
     finally:
@@ -85,22 +90,19 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _check(seen: os.stat_result, name: str, limit: int) -> None:
+def _check(seen: os.stat_result, name: str, limit: int | None) -> None:
     shown = printable(name)
     if not stat.S_ISREG(seen.st_mode):
         raise Unreadable(f"{shown} is {kind_of(seen.st_mode)}, not a regular file")
     if seen.st_nlink != 1:
         raise Unreadable(f"{shown} has {seen.st_nlink} names (hard links), it must have one")
-    if seen.st_size > limit:
+    if limit is not None and seen.st_size > limit:
         raise Unreadable(f"{shown} holds {seen.st_size} bytes, at most {limit} are read")
 
 
-def _read(fd: int, name: str, limit: int) -> bytes:
+def _read(fd: int, most: int) -> bytes:
     parts = []
-    left = limit + 1
-    while left and (part := os.read(fd, min(left, 1 << 16))):
+    while most and (part := os.read(fd, min(most, 1 << 16))):
         parts.append(part)
-        left -= len(part)
-    if not left:
-        raise Unreadable(f"{printable(name)} grew beyond {limit} bytes while it was read")
+        most -= len(part)
     return b"".join(parts)
