@@ -55,7 +55,7 @@ class Copied:
 
     def is_still(self, seen: os.stat_result) -> bool:
         """Say whether the signature is the same."""
-        return _signature(seen) == (self.inode, self.size, self.mtime_ns, self.ctime_ns)
+        return signature(seen) == (self.inode, self.size, self.mtime_ns, self.ctime_ns)
 
 
 class Copier:
@@ -79,17 +79,17 @@ class Copier:
             raise reading_failed(path, error) from error
         try:
             before = os.fstat(fd)
-            if not stat.S_ISREG(before.st_mode) or _signature(before) != _signature(seen):
+            if not stat.S_ISREG(before.st_mode) or signature(before) != signature(seen):
                 return None
             flushed = source is Source.FLUSHED or (source is Source.RUNNING and _flush_source(fd))
             started = time.time_ns()
             key = self._content(fd, path, before, old)
-            if key is None or _signature(os.fstat(fd)) != _signature(before):
+            if key is None or signature(os.fstat(fd)) != signature(before):
                 return None
         finally:
             os.close(fd)
-        trusted = flushed and _is_past(before.st_ctime_ns, started)
-        return Copied(*_signature(before), key, _line(path, key, before.st_size), trusted)
+        trusted = flushed and is_past(before.st_ctime_ns, started)
+        return Copied(*signature(before), key, _line(path, key, before.st_size), trusted)
 
     def move(self, keys: set[str]) -> None:
         """Make objects of what was copied ahead, durably."""
@@ -232,7 +232,8 @@ def _write(target: int, chunk: bytes) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-def _signature(seen: os.stat_result) -> tuple[int, int, int, int]:
+def signature(seen: os.stat_result) -> tuple[int, int, int, int]:
+    """Return inode, size, mtime and ctime: what tells a file from a changed one without reading it."""
     return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
 
 
@@ -245,7 +246,8 @@ def _flush_source(fd: int) -> bool:
     return True
 
 
-def _is_past(changed: int, started: int) -> bool:
+def is_past(changed: int, started: int) -> bool:
+    """Say whether a file changed so long before `started` that a later change must show in its times; nanoseconds."""
     return changed + (TICK_NS if changed % 1_000_000_000 else COARSE_NS) < started
 
 

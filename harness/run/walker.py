@@ -154,7 +154,7 @@ class _Walk:
         everything = level.everything and out is None
         try:
             # This loop is what a freeze waits for: 50,000 files are to pass it in a quarter of a second.
-            for entry in _entries(fd, level):
+            for entry in entries(fd, level):
                 name = entry.name
                 if name in LITTER or name.endswith(COMPILED):
                     continue
@@ -201,7 +201,7 @@ class _Walk:
         finally:
             os.close(deeper)
 
-    def _file(self, fd: int, path: str, entry: "os.DirEntry[str] | _Named") -> None:
+    def _file(self, fd: int, path: str, entry: "os.DirEntry[str] | Named") -> None:
         try:
             seen = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -295,25 +295,27 @@ class _Walk:
 
 
 @dataclass(frozen=True)
-class _Named:
+class Named:
     """A directory entry that was asked for by name; has what we use of os.DirEntry."""
 
     name: str
     seen: os.stat_result
 
     def is_dir(self, *, follow_symlinks: bool) -> bool:
+        """Say whether it is a folder."""
         return stat.S_ISDIR(self.seen.st_mode) and not follow_symlinks
 
     def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+        """Return what it was when it was asked for."""
         assert not follow_symlinks
         return self.seen
 
 
-def _entries(fd: int, level: Level) -> "Iterator[os.DirEntry[str] | _Named]":
+def entries(fd: int, level: Level) -> "Iterator[os.DirEntry[str] | Named]":
     """Yield what lies in a folder; where the globs name all that counts, ask for those names alone."""
     if level.names is None:
-        with os.scandir(fd) as entries:
-            yield from entries
+        with os.scandir(fd) as found:
+            yield from found
         return
     for name in sorted(level.names):
         try:
@@ -322,4 +324,4 @@ def _entries(fd: int, level: Level) -> "Iterator[os.DirEntry[str] | _Named]":
             if error.errno in _GONE or error.errno == errno.ENAMETOOLONG:
                 continue
             raise
-        yield _Named(name, seen)
+        yield Named(name, seen)
