@@ -86,7 +86,7 @@ def _headless(args: argparse.Namespace) -> int:
         ending.write()
     except RefusedError:
         if not args.json:
-            _emit(_cut(ending.diff()))
+            _emit(ending.diff())
         raise
     return _done(args, ending)
 
@@ -169,11 +169,13 @@ def _begin(args: argparse.Namespace) -> "Session":
     project = project_of({"source.project": args.project})
     for note in notes_of(project):
         _talk(args, f"note: {note}")
-    draft = Draft().answer("source.project", project.where, Who.PERSON)
+    # A URL without its credentials; a folder as it was named, which may be one within a repository.
+    where = str(Path(args.project).resolve()) if Path(args.project).is_dir() else project.where
+    draft = Draft().answer("source.project", where, Who.PERSON)
     if args.name:
         draft = draft.answer("source.name", args.name, Who.PERSON)
     out = str(Path(args.out).absolute()) if args.out else None
-    return create(args.name or project.name, new_setting(project.where, out), draft)
+    return create(args.name or project.name, new_setting(where, out), draft)
 
 
 def _done(args: argparse.Namespace, ending: "TaskEnding") -> int:
@@ -215,11 +217,6 @@ def _refuse(args: argparse.Namespace, error: Any, lines: list[str], details: dic
         _emit("\n".join(lines))
     complain("\n".join(error.lines()))
     return int(error.exit_code)
-
-
-def _cut(text: str, most: int = 200) -> str:
-    lines = text.splitlines()
-    return "\n".join(lines[:most] + ([f"({len(lines) - most} more lines)"] if len(lines) > most else []))
 
 
 def _emit(text: str) -> None:

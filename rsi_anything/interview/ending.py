@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rsi_anything.authoring.plan import Plan
     from rsi_anything.project.checkout import Project
 
+SHOWN_LINES = 400
+"""Most lines of a difference; the rest is counted."""
+
 
 def plan_of(spec: TaskSpec, project: "Project") -> "Plan":
     """Return the files of the task; raises InputError where the answers do not fit the project."""
@@ -64,9 +67,11 @@ class TaskEnding:
         return "\n".join(lines)
 
     def diff(self) -> str:
-        """Return what writing would change."""
+        """Return what writing would change, cut to a length that can be read."""
         assert self.plan is not None
-        return self.plan.diff(self.dest)
+        lines = self.plan.diff(self.dest).splitlines()
+        more = [f"({len(lines) - SHOWN_LINES} more lines)"] if len(lines) > SHOWN_LINES else []
+        return "\n".join(lines[:SHOWN_LINES] + more)
 
     def question(self) -> str:
         """Return the last question."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from harness.errors import InputError, Interrupted, RsiError
 from rsi_anything.contract.answers import read_text
+from rsi_anything.contract.draft import Draft
 from rsi_anything.contract.fields import Kind, nearest
 from rsi_anything.interview import wording
 from rsi_anything.interview.machine import REVIEW, Answer, Back, Confirm, Event, Jump, Machine, Skip, State, View
@@ -55,6 +56,8 @@ class Plain:
         self.ending = ending
         self.come_back = come_back
         self._shown = ""
+        self._ready = False
+        self._reviewed: Draft | None = None
 
     def run(self) -> None:
         """Ask until the task is written; raises Interrupted, with the command that comes back, when the person goes."""
@@ -93,7 +96,10 @@ class Plain:
             self.machine.send(Jump(state.views[int(word) - 1].field.id))
         else:
             labels = {view.field.label: view.field.id for view in state.views}
-            self.machine.send(Jump(labels.get(word, word)))
+            if word not in labels:
+                step = "a number or its name chooses one to change; :goto NAME goes elsewhere"
+                raise InputError(f"{word[:40]!r} is none of these", next_step=step)
+            self.machine.send(Jump(labels[word]))
         return False
 
     def _answer(self, view: View, text: str) -> None:
@@ -160,10 +166,11 @@ class Plain:
         return Answer(view.field.id, parse(view.field, text, view.options))
 
     def _review(self, state: State) -> bool:
-        self._shown = ""
-        self.screen.say(wording.review(state))
-        ready = state.ready and self._take(self._preview)
-        return self._take(lambda: self._decision(state, ready))
+        if self._reviewed != self.machine.draft or self._shown != REVIEW:
+            self.screen.say(wording.review(state))
+            self._ready = state.ready and self._take(self._preview)
+            self._reviewed, self._shown = self.machine.draft, REVIEW
+        return self._take(lambda: self._decision(state, self._ready))
 
     def _preview(self) -> bool:
         self.screen.say(self.ending.preview())

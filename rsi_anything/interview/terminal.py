@@ -82,7 +82,9 @@ class Terminal:
         line = sys.stdin.readline()
         if not line:
             raise EOFError
-        if self.interactive and len(line.encode("utf-8", "surrogateescape")) >= LONGEST_LINE:
+        if not self.interactive:
+            self.say(line.rstrip("\r\n"))  # nobody's keys made it appear
+        elif len(line.encode("utf-8", "surrogateescape")) >= LONGEST_LINE:
             raise InputError("the terminal cut this line short", next_step="give it with :edit or :file PATH")
         return line.removesuffix("\n").removesuffix("\r")
 

@@ -40,6 +40,8 @@ def show(field: Field, value: Value) -> str:
 
 def brief(field: Field, value: Value, width: int = 72) -> str:
     """Return a value on one printable line of at most `width` characters; no value is a dash."""
+    if value == []:
+        return "none"
     text = show(field, value)
     if not text.strip():
         return "-"

@@ -27,8 +27,11 @@ def listing(state: State) -> str:
     """Return all fields of a question with their values and where these come from."""
     lines = []
     for number, view in enumerate(state.views, start=1):
-        lines.append(f"  {number:>2}  {view.field.label:<17} {brief(view.field, view.known.value, 80)}")
-        lines += [f"      {'':<17} {line}" for line in grounds(view.known)]
+        why = list(grounds(view.known))
+        # A reason in a few words stands behind the value, lines of the project below it.
+        beside = f"  {why.pop(0)}" if why and why[0].startswith("(") else ""
+        lines.append(f"  {number:>2}  {view.field.label:<17} {brief(view.field, view.known.value, 80)}{beside}")
+        lines += [f"      {'':<17} {line}" for line in why]
     return "\n".join(lines)
 
 
