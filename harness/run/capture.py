@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.run.frozen import frozen_changes, scan_image
+from harness.run.frozen import FrozenWatch, scan_image
 from harness.run.snapshot import Snapshot, SnapshotStore
 from harness.run.verdict import Finding, Verdict
 from harness.run.walker import CandidateFault
@@ -23,9 +23,13 @@ class ImageFiles:
     """The files of the untouched workdir that matter to the boundary."""
 
     frozen: Mapping[str, str] = field(default_factory=dict)
-    """Path to sha256 of each frozen file."""
+    """Path to content, as `scan_image` words it, of each frozen file."""
     deliver: tuple[str, ...] = ()
     """Paths that match the deliver globs."""
+
+    def watch(self, boundary: Boundary) -> FrozenWatch:
+        """Return what finds changes of the frozen files."""
+        return FrozenWatch(boundary.frozen, self.frozen)
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,13 @@ def inspect_image(box: Box, boundary: Boundary) -> ImageFiles:
         os.close(fd)
 
 
-def capture(store: SnapshotStore, box: Box, boundary: Boundary, image: ImageFiles, *, strict: bool) -> Captured:
-    """Take a snapshot of a frozen box; `strict` is False for a plain Harbor task, which has no boundary to cross."""
+def capture(store: SnapshotStore, box: Box, boundary: Boundary, watch: FrozenWatch | None) -> Captured:
+    """Take a snapshot of a frozen box; `watch` is None for a plain Harbor task, which has no boundary to cross."""
     begun = time.monotonic()
     fd = box.workdir_fd()
     snapshot, fault = None, None
     try:
-        changed = frozen_changes(fd, boundary, image.frozen) if strict else []
+        changed = watch.changes(fd) if watch is not None else []
         if changed:
             fault = _frozen(changed)
         else:

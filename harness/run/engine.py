@@ -111,20 +111,23 @@ class Engine:
         mailbox = Mailbox(self.folder.mailbox)
         mailbox.create()
         box, fresh = self._work_box(setting, mailbox, recorder.state)
+        image_files = self._image_files(box, setting)
+        contract = setting.contract
         self.scene = Scene(
             folder=self.folder,
             plan=self.plan,
-            contract=setting.contract,
+            contract=contract,
             court=setting.court,
             store=setting.store,
             recorder=recorder,
             tell=self.tell,
             mailbox=mailbox,
             box=box,
-            image_files=self._image_files(box, setting),
+            image_files=image_files,
+            frozen_watch=image_files.watch(contract.boundary) if contract else None,
             stop=self.stop,
         )
-        self.upkeep = Upkeep(setting.store, box, self.scene.boundary)
+        self.upkeep = Upkeep(setting.store, box, self.scene.boundary, self.scene.frozen_watch)
         try:
             self.upkeep.start()
             self._until_the_end(fresh)

@@ -83,7 +83,7 @@ def _snapshot(scene: Scene, number: int) -> Finding | None:
     """Take the snapshot unless the journal has it; return the fault of a candidate that has none."""
     if scene.submission(number).snapshot:
         return None
-    taken = capture(scene.store, scene.box, scene.boundary, scene.image_files, strict=scene.strict)
+    taken = capture(scene.store, scene.box, scene.boundary, scene.frozen_watch)
     snapshot = taken.snapshot
     scene.record(
         Kind.SNAPSHOT_TAKEN,

@@ -12,6 +12,7 @@ from harness.run.budget import Limits
 from harness.run.candidates import CandidateRepo
 from harness.run.capture import ImageFiles
 from harness.run.folder import RunFolder
+from harness.run.frozen import FrozenWatch
 from harness.run.judging import Court
 from harness.run.mailbox import Mailbox
 from harness.run.plan import Plan
@@ -48,6 +49,8 @@ class Scene:
     mailbox: Mailbox
     box: Box
     image_files: ImageFiles
+    frozen_watch: FrozenWatch | None
+    """Finds changes of frozen files; None for a plain Harbor task."""
     stop: threading.Event
     workspace: EngineWorkspace | None = None
     now: Callable[[], float] = time.time

@@ -1,7 +1,5 @@
 """What the agent can read at any time with rsi-status: best, baseline, noise and what is left."""
 
-import json
-
 from harness.run.budget import hours_left, submissions_left
 from harness.run.scene import Scene
 from harness.run.scoring import baseline_of, best_of
@@ -25,4 +23,4 @@ def write_status(scene: Scene) -> None:
     }
     facts = {name: value for name, value in facts.items() if value is not None}
     text = "".join(f"{name.replace('_', ' ')}: {value}\n" for name, value in facts.items())
-    scene.mailbox.status(text, json.dumps(facts, ensure_ascii=False) + "\n")
+    scene.mailbox.status(text, facts)

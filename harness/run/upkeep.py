@@ -5,6 +5,7 @@ import threading
 import time
 
 from harness.errors import RsiError
+from harness.run.frozen import FrozenWatch
 from harness.run.snapshot import SnapshotStore
 from harness.sandbox.base import Box
 from harness.task.contract import Boundary
@@ -19,13 +20,14 @@ SHARE = 20
 class Upkeep:
     """A thread that makes passes; `exclusive` keeps it out while a snapshot is taken."""
 
-    def __init__(self, store: SnapshotStore, box: Box, boundary: Boundary) -> None:
+    def __init__(self, store: SnapshotStore, box: Box, boundary: Boundary, frozen: FrozenWatch | None) -> None:
         self.exclusive = threading.Lock()
         self.failure: RsiError | OSError | None = None
         self.usage_mb = 0.0
         self._store = store
         self._box = box
         self._boundary = boundary
+        self._frozen = frozen
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="upkeep", daemon=True)
 
@@ -43,6 +45,8 @@ class Upkeep:
         """Make one pass of copying now; the caller holds `exclusive`."""
         fd = self._box.workdir_fd()
         try:
+            if self._frozen is not None:
+                self._frozen.changes(fd)  # reads ahead; what it finds counts only in the freeze
             self._store.precopy(fd, self._boundary, inside=self._box.path(self._box.spec.image.workdir))
         finally:
             os.close(fd)

@@ -19,12 +19,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Remove, after a question where a record is lost."""
-    from harness.run.names import resolve_run
-
     from harness.run.clean import clean, idle_runs
+    from harness.run.folder import RunFolder
+    from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json, talk
 
-    folders = [resolve_run(name) for name in args.runs] or idle_runs()
+    folders = [RunFolder(resolve_run(name)) for name in args.runs] or idle_runs()
     if args.delete and not args.dry_run and not args.yes:
         _ask(len(folders))
     removed = {folder.name: clean(folder, delete=args.delete, dry=args.dry_run) for folder in folders}

@@ -35,12 +35,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from harness.run.names import resolve_run
-
     from harness.run.again import judge_again
+    from harness.run.folder import RunFolder
+    from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json, talk
 
-    folder = resolve_run(args.what)
+    folder = RunFolder(resolve_run(args.what))
     done = judge_again(folder, args.submission, lambda line: talk(args, line))
     if args.json:
         rows = [

@@ -16,13 +16,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Take the run to its end."""
-    from harness.run.names import resolve_run
-
+    from harness.run.folder import RunFolder
     from harness.run.launch import work_on
+    from harness.run.names import resolve_run
     from rsi_anything.commands.ending import print_ending
     from rsi_anything.commands.output import talk
 
-    folder = resolve_run(args.run)
+    folder = RunFolder(resolve_run(args.run))
     work_on(folder, lambda line: talk(args, line))
     print_ending(folder, args)
     return 0

@@ -19,12 +19,12 @@ def run(args: argparse.Namespace) -> int:
     """Ask, and wait until the engine has let go."""
     import time
 
-    from harness.run.names import resolve_run
-
     from harness.errors import RsiError
+    from harness.run.folder import RunFolder
+    from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json
 
-    folder = resolve_run(args.run)
+    folder = RunFolder(resolve_run(args.run))
     alive = folder.engine_alive()
     if alive:
         folder.stop_flag.touch()

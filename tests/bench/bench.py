@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.run.capture import ImageFiles, capture
+from harness.run.capture import capture
 from harness.run.snapshot import SnapshotStore
 from harness.sandbox import get_sandbox
 from harness.sandbox.base import Box, BoxSpec, Image, Limits, Role, Sandbox
@@ -109,7 +109,7 @@ def pause_of(box: Box, store: SnapshotStore, boundary: Boundary) -> float:
     """Return for how long one snapshot stops the workspace, freezing and thawing included."""
     begun = time.perf_counter()
     box.freeze()
-    taken = capture(store, box, boundary, ImageFiles(), strict=False)
+    taken = capture(store, box, boundary, None)
     box.thaw()
     assert taken.snapshot is not None
     # Settling the snapshot happens after the thaw could have come; it is no part of the pause.
