@@ -27,11 +27,10 @@ def run(args: argparse.Namespace) -> int:
     # Loaded here so that `rsi --help` stays quick.
     from pathlib import Path
 
-    from harness.run.names import resolve_run
-
     from harness.errors import InputError
     from harness.report.record import load
     from harness.run.folder import write_atomic
+    from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json
 
     record = load(resolve_run(args.run))

@@ -21,11 +21,10 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show a run."""
     # Loaded here so that `rsi --help` stays quick.
-    from harness.run.names import resolve_run
-
     from harness.report.data import record_json
     from harness.report.record import load
     from harness.report.screen import overview
+    from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json
 
     record = load(resolve_run(args.run))
