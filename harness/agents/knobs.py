@@ -11,22 +11,27 @@ from harness.task.contract import Knob
 Values = dict[str, Any]
 
 
-def knob_name(index: int, knob: Knob) -> str:
-    """Return the name under which a knob's value stands in a message."""
-    return f"{index}:{knob.file}:{knob.key or knob.pattern}"
+def knob_names(knobs: tuple[Knob, ...]) -> list[str]:
+    """Return a name for each knob that a person can read in a message: its file, and its key or the pattern's word."""
+    labels = [f"{knob.file}:{knob.key or _word(knob.pattern or '')}" for knob in knobs]
+    return [label if labels.count(label) == 1 else f"{label}#{index}" for index, label in enumerate(labels)]
+
+
+def _word(pattern: str) -> str:
+    words = re.findall(r"[A-Za-z][A-Za-z0-9_-]+", re.sub(r"\\.|\[[^]]*\]|\(\?[^)]*\)", " ", pattern))
+    return max(words, key=len, default="value")
 
 
 def read_values(work: Workspace, knobs: tuple[Knob, ...]) -> Values:
     """Return the present value of each knob, by knob name."""
-    return {knob_name(i, knob): get_value(_text(work, knob), knob) for i, knob in enumerate(knobs)}
+    return {name: get_value(_text(work, knob), knob) for name, knob in zip(knob_names(knobs), knobs, strict=True)}
 
 
 def write_values(work: Workspace, knobs: tuple[Knob, ...], values: Values) -> None:
     """Set each knob to its value; files without a change are not written."""
     texts: dict[str, str] = {}
     before: dict[str, str] = {}
-    for index, knob in enumerate(knobs):
-        name = knob_name(index, knob)
+    for name, knob in zip(knob_names(knobs), knobs, strict=True):
         if name not in values:
             continue
         if knob.file not in texts:

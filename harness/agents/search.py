@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from harness.agents.base import Try, Workspace
-from harness.agents.knobs import Values, knob_name, read_values, write_values
+from harness.agents.knobs import Values, knob_names, read_values, write_values
 from harness.errors import InputError
 from harness.task.contract import Contract, Direction, Knob
 
@@ -92,14 +92,13 @@ def replay(contract: Contract, parent: Parent, history: list[Try]) -> Parent:
 
 
 def propose(knobs: tuple[Knob, ...], parent: Parent, random: Random) -> Values:
-    """Return a child that differs from its parent in one or two knobs."""
+    """Return a child that differs from its parent in one or two knobs; knobs named first are chosen more often."""
     weights = [1 / (1 + index) for index in range(len(knobs))]
     chosen = set(random.choices(range(len(knobs)), weights, k=random.choice((1, 2))))
+    names = knob_names(knobs)
     child = dict(parent.values)
     for index in sorted(chosen):
-        knob = knobs[index]
-        name = knob_name(index, knob)
-        child[name] = _vary(knob, child.get(name), parent.step, random)
+        child[names[index]] = _vary(knobs[index], child.get(names[index]), parent.step, random)
     return child
 
 
@@ -114,10 +113,23 @@ def _vary(knob: Knob, value: Any, step: float, random: Random) -> Any:
     number = float(value) if isinstance(value, int | float) else None
     place = (a + b) / 2 if number is None or (log and number <= 0) else (math.log(number) if log else number)
     for _ in range(20):
-        moved = min(b, max(a, place + random.gauss(0, step) * (b - a)))
-        new = math.exp(moved) if log else moved
-        new = round(new) if knob.integer else float(f"{new:.4g}")
-        new = min(max(new, math.ceil(low) if knob.integer else low), math.floor(high) if knob.integer else high)
+        moved = _reflect(place + random.gauss(0, step) * (b - a), a, b)
+        new = _rounded(math.exp(moved) if log else moved, knob)
         if new != value:
-            return new
+            break
     return new
+
+
+def _reflect(x: float, a: float, b: float) -> float:
+    """Fold a number into a range at its ends: clamping would try the ends again and again."""
+    x = (x - a) % (2 * (b - a))
+    return a + (x if x <= b - a else 2 * (b - a) - x)
+
+
+def _rounded(x: float, knob: Knob) -> int | float:
+    """Return a whole number, or one of four digits, within the knob's range."""
+    assert knob.range is not None  # choices are not rounded
+    low, high = knob.range
+    if knob.integer:
+        return min(max(round(x), math.ceil(low)), math.floor(high))
+    return min(max(float(f"{x:.4g}"), low), high)

@@ -248,4 +248,4 @@ def score(metric: float, *, floor: float | None, baseline: float | None) -> floa
     """Return the metric on the scale where the floor is 0 and the baseline 1, or None where that is undefined."""
     if floor is None or baseline is None or floor == baseline:
         return None
-    return (metric - floor) / (baseline - floor)
+    return (metric - floor) / (baseline - floor) + 0.0  # no negative zero
