@@ -141,8 +141,7 @@ def _record_judging(scene: Scene, number: int, attempt: int, finding: Finding, s
 def _close(scene: Scene, number: int, finding: Finding) -> None:
     score = score_of(scene.contract, scene.state, finding)
     one = scene.submission(number)
-    if one.snapshot:
-        scene.keep_text(one, finding)
+    scene.keep_text(one, finding)
     scene.record(
         Kind.SUBMISSION_CLOSED, number=number, verdict=finding.verdict.value, metric=finding.metric, score=score
     )

@@ -97,11 +97,14 @@ class Scene:
 
     def keep_text(self, one: Submission, finding: Finding) -> None:
         """Commit the candidate's text to the run's repository, once."""
-        assert one.snapshot
-        snapshot = self.store.load(one.snapshot)
-        repo = CandidateRepo(self.folder.candidates)
-        repo.commit(
-            one.number, self.store, snapshot, message=one.message, verdict=finding.verdict, metric=finding.metric
+        CandidateRepo(self.folder.candidates).commit(
+            one.number,
+            self.store,
+            self.store.load(one.snapshot) if one.snapshot else None,
+            message=one.message,
+            verdict=finding.verdict,
+            metric=finding.metric,
+            when=one.opened,
         )
 
     def watch(self) -> None:

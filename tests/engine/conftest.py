@@ -103,3 +103,13 @@ def tiny_task(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def namespaces() -> None:
+    """Skip where this machine cannot make boxes of namespaces."""
+    from harness.sandbox import get_sandbox
+
+    lacks = get_sandbox("local", level="namespaces").lacks()
+    if lacks:
+        pytest.skip(f"needs namespaces: {lacks[0].what}")
