@@ -23,8 +23,7 @@ ANSWERS = {
     "name": "tiny-task",
     "title": TITLE,
     "category": "tabular",
-    "question": "Can the same budget reach a lower error?",
-    "background": "It is small. 小さい。",
+    "question": "Can the same budget reach a lower error? 誤差",
     "recipe": "Eight units, plain descent.",
     "command": 'python3 train.py --seed "$RSI_SEED"',
     "outputs": "model.json",
@@ -154,6 +153,10 @@ def test_typed_interrupted_killed_resumed_and_written(here: Path) -> None:
         assert "next:  rsi new --resume project" in made.output
         assert "Traceback" not in made.output
     with talk(here, "--continue") as made:
+        made.prompt()
+        made.type(":goto title\n")
+        assert made.prompt().startswith("title")
+        made.type(TITLE + "\n")
         with pytest.raises(AssertionError, match="never asked"):
             answer_until(made, adapter, "Write", most=8)
         made.prompt()
@@ -170,7 +173,7 @@ def test_typed_interrupted_killed_resumed_and_written(here: Path) -> None:
         assert "\x1b" not in made.output
     kept = tomllib.loads((here / "task" / "answers.toml").read_text(encoding="utf-8"))
     assert kept["source"]["title"] == TITLE
-    assert kept["question"]["background"] == ANSWERS["background"]
+    assert kept["question"]["question"] == ANSWERS["question"]
     assert kept["evaluation"]["measure"] == "rmse"
     assert list((here.parent / "home" / "sessions").iterdir()) == []
 
