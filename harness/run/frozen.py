@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from harness.run.copying import is_past, signature
 from harness.run.globs import Globs, Level
 from harness.run.hostile import FILE_FLAGS, FOLDER_FLAGS, kind_of, printable
-from harness.run.walker import COMPILED, LITTER, MAX_DEPTH, MAX_SEEN, entries, is_gone, open_beneath
+from harness.run.walker import COMPILED, LITTER, MAX_DEPTH, MAX_SEEN, entries, is_gone, open_beneath, reading_failed
 
 MAX_REPORTED = 100
 """Most changes that are named; a workspace deleted whole need not fill the journal."""
@@ -115,7 +115,7 @@ def _walk(fd: int, prefix: str, level: Level, depth: int) -> Iterator[tuple[str,
                 break
     except OSError as error:
         if not is_gone(error):
-            raise
+            raise reading_failed(prefix, error) from error
     for name in folders:
         below = level.enter(name)
         if below is None or depth >= MAX_DEPTH:

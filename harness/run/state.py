@@ -3,8 +3,8 @@
 The engine, the live screen, the report and recovery read this and nothing else. Times are seconds; `t` is Unix time.
 
 Every stretch between two events belongs to exactly one phase of the ledger, so the phases add up to the wall time:
-`setup` before the agent starts, `working` while it may run, `paused` while it is frozen and nothing judges, `judging`
-while a judge works, `down` while no engine was there, `closing` after the agent ended.
+`setup` before the agent starts, `working` while it may run (also beside a judge), `judging` while a judge works and it may
+not, `paused` while it is frozen and nothing judges, `down` while no engine was there, `closing` after the agent ended.
 """
 
 from collections.abc import Iterable, Mapping
@@ -132,7 +132,6 @@ class State:
     events: int = 0
     first: float = 0.0
     last: float = 0.0
-    phase: str = "setup"
     ledger: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     status: Status = Status.RUNNING
     reason: str = ""
@@ -148,11 +147,26 @@ class State:
     agent_code: int | None = None
     agent_reason: str = ""
     frozen: bool = False
+    judging: bool = False
+    """Whether a judge is at work on a submission."""
     submissions: tuple[Submission, ...] = ()
     refused: int = 0
     handled: frozenset[str] = frozenset()
     """Ids of the mailbox requests that were refused or opened."""
     engines: int = 0
+
+    @property
+    def phase(self) -> str:
+        """What the time from here to the next event counts as, unless an engine is missed meanwhile."""
+        if self.status is not Status.RUNNING:
+            return "down"
+        if self.agent_running and not self.frozen:
+            return "working"
+        if self.judging:
+            return "judging"
+        if self.frozen:
+            return "paused"
+        return "setup" if self.agent is None else "closing"
 
     @property
     def wall_sec(self) -> float:
@@ -209,11 +223,13 @@ def _spend(state: State, event: Event, kind: Kind) -> State:
 
 
 def _engine_started(state: State, _event: Event) -> State:
-    return replace(state, engines=state.engines + 1, status=Status.RUNNING, reason="")
+    # A judge of the engine before is gone; what it judged will be judged again.
+    return replace(state, engines=state.engines + 1, status=Status.RUNNING, reason="", judging=False)
 
 
 def _image_ready(state: State, event: Event) -> State:
-    return replace(state, image=event["digest"], notes=tuple(event.get("notes", ())))
+    new = (note for note in event.get("notes", ()) if note not in state.notes)
+    return replace(state, image=event["digest"], notes=(*state.notes, *new))
 
 
 def _control_started(state: State, _event: Event) -> State:
@@ -234,8 +250,7 @@ def _control_judged(state: State, event: Event) -> State:
 
 
 def _agent_started(state: State, event: Event) -> State:
-    phase = "paused" if state.frozen else "working"
-    return replace(state, agent=event["agent"], agent_running=True, agent_starts=event.get("start", 1), phase=phase)
+    return replace(state, agent=event["agent"], agent_running=True, agent_starts=event.get("start", 1))
 
 
 def _submission_opened(state: State, event: Event) -> State:
@@ -251,7 +266,7 @@ def _submission_opened(state: State, event: Event) -> State:
 
 
 def _work_frozen(state: State, _event: Event) -> State:
-    return replace(state, frozen=True, phase="paused")
+    return replace(state, frozen=True)
 
 
 def _snapshot_taken(state: State, event: Event) -> State:
@@ -266,7 +281,7 @@ def _snapshot_taken(state: State, event: Event) -> State:
 
 
 def _judging_started(state: State, event: Event) -> State:
-    return replace(_change(state, event["number"], attempts=event["attempt"]), phase="judging")
+    return replace(_change(state, event["number"], attempts=event["attempt"]), judging=True)
 
 
 def _judging(event: Event, *, again: bool) -> Judging:
@@ -289,7 +304,7 @@ def _judging_ended(state: State, event: Event) -> State:
     number = event["number"]
     old = _submission(state, number)
     changed = _change(state, number, judgings=(*old.judgings, _judging(event, again=False)))
-    return replace(changed, phase="paused" if state.frozen else "working" if state.agent_running else "closing")
+    return replace(changed, judging=False)
 
 
 def _submission_closed(state: State, event: Event) -> State:
@@ -306,10 +321,14 @@ def _submission_closed(state: State, event: Event) -> State:
 def _rejudged(state: State, event: Event) -> State:
     judging = _judging(event, again=True)
     old = _submission(state, event["number"])
+    judgings = (*old.judgings, judging)
+    if judging.verdict is Verdict.NO_MEASUREMENT:
+        # Our own fault measures nothing, so it takes nothing back.
+        return _change(state, event["number"], judgings=judgings)
     return _change(
         state,
         event["number"],
-        judgings=(*old.judgings, judging),
+        judgings=judgings,
         verdict=judging.verdict,
         metric=judging.metric,
         score=judging.score,
@@ -317,7 +336,7 @@ def _rejudged(state: State, event: Event) -> State:
 
 
 def _work_thawed(state: State, _event: Event) -> State:
-    return replace(state, frozen=False, phase="working" if state.agent_running else "closing")
+    return replace(state, frozen=False)
 
 
 def _request_refused(state: State, event: Event) -> State:
@@ -335,7 +354,6 @@ def _agent_ended(state: State, event: Event) -> State:
         agent_ended=True,
         agent_code=event.get("code"),
         agent_reason=event.get("reason", ""),
-        phase="closing",
     )
 
 
