@@ -101,7 +101,8 @@ def judge_once(court: Court, candidate: Candidate, *, label: str, logs: Path, se
         return _no_measurement(f"the judge exceeded its limit of {court.timeout:g} s", "")
     finding = read_result(result, court.contract)
     if finding.verdict is Verdict.NO_MEASUREMENT:
-        return _no_measurement(finding.message, f"{finding.evidence} {_ending(end)}".strip())
+        evidence = f"{finding.evidence} {_ending(end)}\n{_tail(logs / 'output.log')}"
+        return _no_measurement(finding.message, evidence.strip())
     return finding
 
 
@@ -156,6 +157,14 @@ def _environment(court: Court, box: Box, seed: int) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "PYTHONHASHSEED": "0",
     }
+
+
+def _tail(log: Path) -> str:
+    """Return the end of what the judge printed; evidence is for the operator alone."""
+    try:
+        return log.read_bytes()[-2000:].decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _ending(end: Exit) -> str:

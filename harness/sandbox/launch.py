@@ -15,7 +15,7 @@ from typing import Any
 from harness import paths
 from harness.errors import RsiError
 from harness.sandbox import hostroot, subids
-from harness.sandbox.base import BoxSpec, Limits
+from harness.sandbox.base import BoxSpec, Limits, Role
 from harness.sandbox.boxfolder import BoxFolder
 from harness.sandbox.cgroups import Groups
 
@@ -115,6 +115,7 @@ def plan_of(spec: BoxSpec, folder: Path, lease: Mapping[str, Any], hide: Sequenc
         "ids": ids,
         "set_groups": not rootless or ids is not None,
         "filter": True,
+        "nesting": spec.role is Role.JUDGE,
         "groups": groups.joins(),
         "oom_file": groups.oom_file(),
         "rlimits": _rlimits(limits, groups),

@@ -61,7 +61,7 @@ def climb(folder: Path, context: Context) -> Outcome:
 def _not_scored(finding: Judged) -> Finding:
     reason = f"the author's solution was not scored: {finding.verdict}: {finding.message}"
     if finding.evidence:
-        reason += f" ({finding.evidence[-200:]})"
+        reason += f" ({finding.evidence[-400:]})"
     return raised("baseline/not-scored", reason, file="solution/solve.sh", fix="mend the solution or the judge")
 
 

@@ -9,9 +9,7 @@ Record = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and 
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 
 
-def run(
-    request: Record, plan: Record, *, namespaces: list[int], groups: list[int], output: int, said: int
-) -> None:
+def run(request: Record, plan: Record, *, namespaces: list[int], groups: list[int], output: int, said: int) -> None:
     """Enter the box and run the request's command; never return."""
     code = NOT_RUNNABLE
     complaints = output
@@ -39,7 +37,7 @@ def run(
         privileges.limit_resources(plan["rlimits"])
         privileges.drop_capabilities()
         if plan["filter"]:
-            privileges.refuse_dangerous_calls()
+            privileges.refuse_dangerous_calls(nesting=plan["nesting"])
         os.execvpe(request["command"][0], request["command"], request["env"])
     except FileNotFoundError as error:
         code = NOT_FOUND

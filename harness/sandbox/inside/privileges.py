@@ -100,18 +100,25 @@ _NAMESPACES = (
 )
 
 
-def _program(machine: str) -> list[tuple[int, int, int, int]]:
-    """Return the filter as (code, jump if true, jump if false, operand)."""
+# A judge cages its candidate in namespaces of its own, in which these are needed; without rights in the box they reach
+# nothing outside of it.
+_NESTING = frozenset({"mount", "umount2", "pivot_root"})
+
+
+def _program(machine: str, *, nesting: bool) -> list[tuple[int, int, int, int]]:
+    """Return the filter as (code, jump if true, jump if false, operand); `nesting` lets namespaces be made."""
     column = 0 if machine == "x86_64" else 1
     program = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
     program.append((_LOAD, 0, 0, 0))
     if machine == "x86_64":  # the x32 calls have other numbers
         program += [(_ABOVE, 0, 1, 0x40000000), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    for numbers in _REFUSED.values():
+    for name, numbers in _REFUSED.items():
+        if nesting and name in _NESTING:
+            continue
         program += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERRNO | _EPERM)]
     # The C library falls back from clone3 to clone, whose flags a filter can read.
     program += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    for call in (_UNSHARE, _CLONE):
+    for call in () if nesting else (_UNSHARE, _CLONE):
         program += [
             (_EQUAL, 0, 4, call[column]),
             (_LOAD, 0, 0, 16),
@@ -122,12 +129,15 @@ def _program(machine: str) -> list[tuple[int, int, int, int]]:
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 
-def refuse_dangerous_calls() -> None:
-    """Refuse calls that serve to leave a box; does nothing on a machine whose call numbers are not known here."""
+def refuse_dangerous_calls(*, nesting: bool) -> None:
+    """Refuse calls that serve to leave a box; does nothing on a machine whose call numbers are not known here.
+
+    `nesting` still allows namespaces within the box's own.
+    """
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:
         return
-    program = _program(machine)
+    program = _program(machine, nesting=nesting)
     packed = b"".join(
         code.to_bytes(2, "little") + bytes((true, false)) + operand.to_bytes(4, "little")
         for code, true, false, operand in program
