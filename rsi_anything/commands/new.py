@@ -164,7 +164,7 @@ def _begin(args: argparse.Namespace) -> "Session":
 
     from rsi_anything.contract.draft import Draft, Who
     from rsi_anything.interview.ground import notes_of, project_of
-    from rsi_anything.interview.session import create, new_setting
+    from rsi_anything.interview.session import about, create, new_setting
 
     project = project_of({"source.project": args.project})
     for note in notes_of(project):
@@ -174,6 +174,8 @@ def _begin(args: argparse.Namespace) -> "Session":
     draft = Draft().answer("source.project", where, Who.PERSON)
     if args.name:
         draft = draft.answer("source.name", args.name, Who.PERSON)
+    for name in about(where)[:1]:
+        _talk(args, f"note: there is an unfinished conversation about this project: rsi new --resume {name}")
     out = str(Path(args.out).absolute()) if args.out else None
     return create(args.name or project.name, new_setting(where, out), draft)
 

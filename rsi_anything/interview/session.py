@@ -132,6 +132,19 @@ def names() -> list[str]:
     return [file.parent.name for file in sorted(files, key=lambda file: (-file.stat().st_mtime, file.parent.name))]
 
 
+def about(project: str) -> list[str]:
+    """Return the names of unfinished sessions about a project; one that cannot be read is about none."""
+    found = []
+    for name in names():
+        try:
+            setting, _, _ = _read(paths.sessions() / name / "session.json")
+        except InputError:
+            continue
+        if setting.project == project:
+            found.append(name)
+    return found
+
+
 def slug(text: str) -> str:
     """Return a text as a task name: lower-case letters, digits and hyphens."""
     cleaned = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].rstrip("-")

@@ -307,5 +307,5 @@ class Interview(RuleBasedStateMachine):
         assert BY_ID
 
 
-Interview.TestCase.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
+Interview.TestCase.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
 TestInterview = Interview.TestCase

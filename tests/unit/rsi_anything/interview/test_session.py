@@ -8,7 +8,7 @@ import pytest
 from harness import paths
 from harness.errors import InputError, RefusedError, RsiError
 from rsi_anything.contract.draft import Draft, Who
-from rsi_anything.interview.session import create, names, new_setting, resume, slug
+from rsi_anything.interview.session import about, create, names, new_setting, resume, slug
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +90,13 @@ def test_failed_write_keeps_the_old_answers(step: str, monkeypatch: pytest.Monke
     again = resume("a")
     assert again.draft == draft(source__name="old")
     again.close()
+
+
+def test_unfinished_sessions_about_a_project_are_found() -> None:
+    for name, project in (("a", "/p"), ("b", "/q"), ("c", "/p")):
+        create(name, new_setting(project, None), Draft()).close()
+    (paths.sessions() / "c" / "session.json").write_text("torn", encoding="utf-8")
+    assert about("/p") == ["a"]
 
 
 def test_slugs() -> None:
