@@ -11,8 +11,9 @@ import heapq
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from harness.errors import InputError
 from rsi_anything.contract.spec import Data
@@ -28,7 +29,7 @@ class Split:
     """Both parts of the data."""
 
     kept: bytes
-    """The file as the workspace gets it."""
+    """The file as the workspace gets it; several files one after the other."""
     examples: bytes
     """The held-out examples that are scored, one JSON value a line."""
     held_out: int
@@ -51,12 +52,46 @@ def split(data: Data, content: bytes, *, numeric: bool) -> Split:
     return _split_tail(data, content)
 
 
-def _split_lines(data: Data, content: bytes) -> Split:
+def split_classes(data: Data, files: Mapping[str, bytes]) -> tuple[dict[str, bytes], Split]:
+    """Return each file as the workspace gets it, and the split of all: the lines of a file are of the class it names.
+
+    A text that stands in several files is held out of all of them, and is one example for each.
+    Raises InputError where the files cannot be split that way.
+    """
+    keyed = {path: _keyed_lines(data, content, path) for path, content in files.items()}
+    chosen = _choose(data, {key for lines in keyed.values() for key, _ in lines if key is not None}, "lines")
+    scored = set(heapq.nsmallest(data.most, chosen))
+    examples: dict[tuple[bytes, str], dict[str, object]] = {}
+    for path, lines in keyed.items():
+        name = PurePosixPath(path).stem
+        if all(key is None or key in chosen for key, _ in lines):
+            raise _wrong(data, f"no line of {path} would be left", "hold out less, or choose another seed")
+        for key, line in lines:
+            if key in scored:
+                row = {"text": line.rstrip(b"\r\n").decode("utf-8")}
+                examples.setdefault((key, name), {"row": row, "label": name})
+    if len({name for _, name in examples}) < LEAST:
+        raise _wrong(data, f"the held-out lines are of fewer than {LEAST} classes", "name a glob of several files")
+    kept = {path: [line for key, line in lines if key not in chosen] for path, lines in keyed.items()}
+    content = {path: b"".join(lines) for path, lines in kept.items()}
+    left = sum(map(len, kept.values()))
+    held_out = sum(map(len, keyed.values())) - left
+    ordered = [examples[key] for key in sorted(examples)]
+    return content, Split(b"".join(content.values()), _jsonl(ordered), held_out, len(ordered), left)
+
+
+def _keyed_lines(data: Data, content: bytes, path: str) -> list[tuple[bytes | None, bytes]]:
+    """Return each line with its end, and with the key of its text; an empty one has none."""
     lines = content.splitlines(keepends=True) if b"\r" in content else content.split(b"\n")
     if b"\r" not in content:
         lines = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-    _check_text(data, content)
-    keys = [_rank(data.seed, line.rstrip(b"\r\n")) if line.strip(b"\r\n") else None for line in lines]
+    _check_text(data, content, path)
+    return [(_rank(data.seed, line.rstrip(b"\r\n")) if line.strip(b"\r\n") else None, line) for line in lines]
+
+
+def _split_lines(data: Data, content: bytes) -> Split:
+    keyed = _keyed_lines(data, content, data.file)
+    keys, lines = [key for key, _ in keyed], [line for _, line in keyed]
     chosen = _choose(data, {key for key in keys if key is not None}, "lines")
     scored = set(heapq.nsmallest(data.most, chosen))
     examples: dict[bytes, str] = {}
@@ -179,12 +214,13 @@ def _rank(seed: int, text: bytes) -> bytes:
     return hashlib.blake2b(b"%d\0%s" % (seed, text), digest_size=16).digest()
 
 
-def _check_text(data: Data, content: bytes) -> str:
+def _check_text(data: Data, content: bytes, path: str | None = None) -> str:
     try:
         text = codecs.decode(content, "utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _wrong(data, f"line {line} is not UTF-8 (byte {error.start})", "convert the file to UTF-8") from error
+        reason = f"line {line} of {path or data.file} is not UTF-8 (byte {error.start})"
+        raise _wrong(data, reason, "convert the file to UTF-8") from error
     assert isinstance(text, str)
     return text
 

@@ -17,11 +17,11 @@ from harness.task.contract import Contract, Mode, Source
 from harness.task.globs import any_matches
 from rsi_anything.authoring.derive import ADAPTER, WORKDIR, contract_of, verifier_sec
 from rsi_anything.authoring.files import project_files
-from rsi_anything.authoring.holdout import Split, split
+from rsi_anything.authoring.holdout import Split, split, split_classes
 from rsi_anything.authoring.plan import Plan, PlannedFile
 from rsi_anything.authoring.quoting import FILTERS
 from rsi_anything.contract.answers import dump_answers
-from rsi_anything.contract.spec import Edit, EvaluationRound, TaskSpec
+from rsi_anything.contract.spec import Data, Edit, EvaluationRound, TaskSpec
 from rsi_anything.resources import templates_dir
 
 if TYPE_CHECKING:
@@ -57,13 +57,15 @@ def render(spec: TaskSpec, project_folder: Path, source: Source) -> Plan:
     check_spec(spec)
     contract = contract_of(spec, source)
     project = project_files(project_folder, spec.boundary.exclude)
+    project |= _changed("source.edits", spec.source.edits, project, "name a file of the project that is not excluded")
     project, held_out = _hold_out(spec, project)
     if spec.evaluation.adapter is not None:
         project[ADAPTER] = PlannedFile(_ended(spec.evaluation.adapter))
     reference = _reference(contract, project)
     files = {f"environment/project/{path}": file for path, file in project.items()}
     files |= {f"solution/files/{path}": file for path, file in reference.items()}
-    files |= {f"solution/floor/{path}": file for path, file in _floor(spec.baseline.floor, reference).items()}
+    floor = _changed("baseline.floor", spec.baseline.floor, reference, "name one that boundary.editable names")
+    files |= {f"solution/floor/{path}": file for path, file in floor.items()}
     if held_out is not None:
         files["tests/data/examples.jsonl"] = PlannedFile(held_out.examples)
     files["answers.toml"] = PlannedFile(dump_answers(spec).encode("utf-8"))
@@ -77,14 +79,25 @@ def check_spec(spec: TaskSpec) -> None:
     evaluation, data = spec.evaluation, spec.evaluation.data
     if not BASE_IMAGE.match(spec.compute.base):
         raise _wrong("compute.base", f"{spec.compute.base!r} is no image", "name it as in a Dockerfile, on one line")
-    if data is not None and evaluation.kind == "next-token" and data.split == "rows":
-        raise _wrong("evaluation.data.split", "next-token does not go with rows", "use lines or tail")
-    if data is not None and evaluation.kind == "predictions" and (data.split != "rows" or data.label is None):
-        raise _wrong("evaluation.data", "predictions need rows and a label", "split by rows and name the label column")
+    if data is not None:
+        _check_data(evaluation, data)
     if evaluation.adapter is not None:
         _check_defines("evaluation.adapter", evaluation.adapter, "load")
     if evaluation.evaluator is not None and evaluation.kind == "custom":
         _check_defines("evaluation.evaluator", evaluation.evaluator, "evaluate")
+
+
+def _check_data(evaluation: EvaluationRound, data: Data) -> None:
+    if evaluation.kind == "next-token" and data.split not in {"lines", "tail"}:
+        raise _wrong("evaluation.data.split", f"next-token does not go with {data.split}", "use lines or tail")
+    if evaluation.kind != "predictions" or (data.split == "rows" and data.label is not None):
+        return
+    if data.split != "classes":
+        raise _wrong("evaluation.data", "predictions need rows and a label", "split by rows and name the label column")
+    if evaluation.measure in NUMERIC:
+        raise _wrong(
+            "evaluation.measure", f"{evaluation.measure} needs numbers, not classes", "use accuracy or macro-f1"
+        )
 
 
 def _check_defines(field: str, text: str, name: str) -> None:
@@ -108,6 +121,8 @@ def _hold_out(spec: TaskSpec, project: dict[str, PlannedFile]) -> tuple[dict[str
     data = spec.evaluation.data
     if data is None:
         return project, None
+    if data.split == "classes":
+        return _hold_out_classes(data, project)
     whole = project.get(data.file)
     if whole is None:
         raise _wrong(
@@ -119,6 +134,15 @@ def _hold_out(spec: TaskSpec, project: dict[str, PlannedFile]) -> tuple[dict[str
         raise _wrong("boundary.exclude", reason, f"exclude {copies[0]}")
     parts = split(data, whole.data, numeric=spec.evaluation.measure in NUMERIC)
     return {**project, data.file: PlannedFile(parts.kept, whole.mode)}, parts
+
+
+def _hold_out_classes(data: Data, project: dict[str, PlannedFile]) -> tuple[dict[str, PlannedFile], Split]:
+    files = {path: file for path, file in project.items() if any_matches((data.file,), path)}
+    if len(files) < 2:
+        reason = f"{len(files)} files of the project match {data.file!r}, one a class"
+        raise _wrong("evaluation.data.file", reason, "name a glob of the files that hold the classes' lines")
+    kept, parts = split_classes(data, {path: file.data for path, file in files.items()})
+    return {**project, **{path: PlannedFile(kept[path], file.mode) for path, file in files.items()}}, parts
 
 
 def _reference(contract: Contract, project: Mapping[str, PlannedFile]) -> dict[str, PlannedFile]:
@@ -134,13 +158,16 @@ def _reference(contract: Contract, project: Mapping[str, PlannedFile]) -> dict[s
     return editable
 
 
-def _floor(edits: tuple[Edit, ...], reference: Mapping[str, PlannedFile]) -> dict[str, PlannedFile]:
+def _changed(
+    name: str, edits: tuple[Edit, ...], files: Mapping[str, PlannedFile], else_: str
+) -> dict[str, PlannedFile]:
+    """Return the files that the edits change, as they are then; each edit sees what the ones before it did."""
     changed: dict[str, PlannedFile] = {}
     for place, edit in enumerate(edits):
-        field = f"baseline.floor[{place}]"
-        before = changed.get(edit.file) or reference.get(edit.file)
+        field = f"{name}[{place}]"
+        before = changed.get(edit.file) or files.get(edit.file)
         if before is None:
-            raise _wrong(field, f"{edit.file!r} is no file that may be edited", "name one that boundary.editable names")
+            raise _wrong(field, f"there is no such file to edit: {edit.file!r}", else_)
         changed[edit.file] = PlannedFile(_edited(field, edit, before.data), before.mode)
     return changed
 
