@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from harness.task.positions import KeyPath, Positions
 from harness.task.problems import Kind, Problem, nearest
 
+_NUMBERS = {"float_type", "int_type", "float_parsing", "int_parsing", "bool_type"}
 _KINDS = {"extra_forbidden": Kind.UNKNOWN_KEY, "missing": Kind.MISSING_KEY}
 
 
@@ -82,7 +83,8 @@ def _reason(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> tupl
     near = None
     if kind in {"enum", "literal_error"} and isinstance(detail["input"], str):
         near = nearest(detail["input"], re.findall(r"'([^']*)'", detail["msg"]))
-    return message[:1].lower() + message[1:], f"did you mean {near}?" if near else ""
+    fix = "write it without quotes" if kind in _NUMBERS and isinstance(detail["input"], str) else "correct the value"
+    return message[:1].lower() + message[1:], f"did you mean {near}?" if near else fix
 
 
 def _given(detail: ErrorDetails) -> str:

@@ -66,7 +66,7 @@ RULES = {
         Rule("lint/pipe-to-shell", E, "Nothing from the network is run unseen."),
         Rule("lint/judge-installs", E, "The judge installs and fetches nothing while it judges."),
         Rule("lint/secret", E, "No file holds a key, token or password. The secret itself is never shown."),
-        Rule("lint/tests-in-image", E, "No file of tests/ is also in the image."),
+        Rule("lint/tests-in-image", E, "No file of tests/ is also in the image; shared code alone weighs less."),
         Rule("lint/labels-in-image", E, "No lines of the judge's data are also in the image."),
         Rule(
             "lint/solution-in-image", E, "No file of solution/ is in the image, unless the start state is the solution."

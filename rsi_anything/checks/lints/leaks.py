@@ -20,12 +20,18 @@ LEAST_LINE = 12
 LEAST_LINES = 5
 """Lines of the judge's data in one file of the image that are no accident."""
 _DATA = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".lst", ".labels", ".yaml", ".yml"})
+_CODE = frozenset(
+    {".py", ".pyi", ".sh", ".r", ".jl", ".c", ".h", ".cc", ".cpp", ".cu", ".rs", ".go", ".js", ".ts", ".md"}
+)
 _ANSWERS = re.compile(
-    r"(?i)(?:^|[_.-])(?:answers?|labels?|ground[_-]?truth|gold|held[_-]?out|holdout|hidden|expected[_-]?output|solutions?"
-    r"|answer[_-]?key|private[_-]?test)(?:[_.-]|$)"
+    r"(?i)(?:^|[_.-])(?:answers?|ground[_-]?truth|hidden|solutions?|answer[_-]?key|private[_-]?tests?"
+    r"|(?:labels?|gold|held[_-]?out|holdout|expected[_-]?outputs?)(?!.*\.(?:py|pyi|r|jl|cc|cpp|h|rs|js|ts)$))(?:[_.-]|$)"
 )
 _PRIVATE_PLACES = re.compile(r"/(?:tests|solution)(?:/|$)")
 _TELLING = re.compile(r"(?i)secret|passw|token|api_?key|credential|private_?key|(?:^|_)(?:answer|label|gold)s?(?:_|$)")
+
+_COUNTED = re.compile(r"(?i)tokenizer|(?:max|min|num|n|pad|eos|bos|unk|mask|sep|cls|new|per)_?tokens?|tokens_per")
+"""Tokens of text, not of access."""
 
 
 def leaks(material: Material) -> Iterator[Finding]:
@@ -50,11 +56,14 @@ def _digests(material: Material, top: str) -> dict[bytes, str]:
 
 def _same_files(material: Material) -> Iterator[Finding]:
     image = _digests(material, "environment")
+    contract = material.contract
     for digest, path in _digests(material, "tests").items():
         if digest in image:
+            # Evaluation code may well be public; what it is given is not.
+            mild = contract is None or PurePosixPath(path).suffix in _CODE
             reason = f"is also in the image as {printable(image[digest])}, where the agent can read it"
-            yield raised("lint/tests-in-image", reason, file=path, fix="keep it in tests/ alone")
-    contract = material.contract
+            weight = Severity.WARNING if mild else Severity.ERROR
+            yield raised("lint/tests-in-image", reason, file=path, fix="keep it in tests/ alone", severity=weight)
     if contract is not None and contract.evaluation.start is Start.BASELINE:
         # The workspace starts as the author's solution: these files are meant to be the same.
         return
@@ -110,9 +119,7 @@ def _names(material: Material) -> Iterator[Finding]:
                 reason = "a git history is in the image; it can hold the answer and later commits"
                 fix = "copy the files without .git"
                 yield raised("lint/git-in-image", reason, file=repository, fix=fix)
-        elif entry.kind == "file" and (
-            parts[-1] == "rsi-answers.toml" or _ANSWERS.search(PurePosixPath(entry.path).stem)
-        ):
+        elif entry.kind == "file" and (parts[-1] == "rsi-answers.toml" or _ANSWERS.search(parts[-1])):
             reason = "is named like something only the judge may know"
             yield raised("lint/answers-in-image", reason, file=entry.path, fix="move it to tests/, or rename it")
 
@@ -147,11 +154,8 @@ def _values(instruction: Instruction) -> Iterator[Finding]:
         pairs = [(pairs[0][0], instruction.text.split(None, 1)[-1])]
     for name, value in pairs:
         bare = value.strip("\"'")
-        if _TELLING.search(name) and (instruction.name == "ARG" or len(bare) >= 6) and not bare.startswith(("$", "/")):
-            if re.search(r"(?i)parallelism|tokenizer|max_?tokens|_tokens?$", name) and not re.search(
-                r"[a-zA-Z]{6}", bare
-            ):
-                continue
+        telling = _TELLING.search(name) is not None and _COUNTED.search(name) is None
+        if telling and (instruction.name == "ARG" or len(bare) >= 6) and not bare.startswith(("$", "/")):
             reason = f"{instruction.name} {name} is kept in the image's layers, where the agent can read it"
             fix = "keep secrets and answers out of the build"
             yield raised("lint/secret-in-build", reason, file="environment/Dockerfile", line=instruction.line, fix=fix)

@@ -20,8 +20,8 @@ _MARKER = re.compile(
 _SHOUTED = re.compile(r"TODO|FIXME|TBD|XXX")
 _TEMPLATE = re.compile(r"\{\{-?\s*[A-Za-z_][\w.]*\s*(?:\|[^{}]*)?-?\}\}|\{%-?\s*\w+[^%\n]*%\}|\{#-?\s[^#\n]*#\}")
 _DIRECTION = {
-    Direction.MINIMIZE: re.compile(r"(?i)lower|minimi|smaller|less|reduce|decreas|below|shorter|faster"),
-    Direction.MAXIMIZE: re.compile(r"(?i)higher|maximi|larger|greater|raise|increas|above|more|faster"),
+    Direction.MINIMIZE: re.compile(r"(?i)\b(?:lower|minimi|small|reduc|decreas|short|fast)"),
+    Direction.MAXIMIZE: re.compile(r"(?i)\b(?:high|maximi|larg|great|rais|increas|fast)"),
 }
 
 

@@ -113,6 +113,9 @@ pathlib.Path(os.environ.get("RSI_LOGS", "/logs/verifier"), "reward.json").write_
 """
 
 
+TRAIN = "STEPS = 100\nfor step in range(STEPS):\n    print(step)\n"
+
+
 def good_files() -> dict[str, str]:
     """Return the files of a good task with a contract, by path."""
     return {
@@ -120,13 +123,13 @@ def good_files() -> dict[str, str]:
         "instruction.md": INSTRUCTION,
         "README.md": README,
         "environment/Dockerfile": DOCKERFILE,
-        "environment/app/train.py": "STEPS = 100\nprint(STEPS)\n",
+        "environment/app/train.py": TRAIN,
         "environment/app/conf/fit.json": '{"train": {"rate": 0.1}}\n',
         "environment/app/data/points.csv": "x,y\n1,2\n2,4\n",
         "tests/test.sh": TEST_SH,
         "tests/evaluate.py": EVALUATE,
         "solution/solve.sh": '#!/bin/sh\nset -eu\ncp "${RSI_SOLUTION:-/solution}/files/train.py" .\n',
-        "solution/files/train.py": "STEPS = 100\nprint(STEPS)\n",
+        "solution/files/train.py": TRAIN,
     }
 
 
