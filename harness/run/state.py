@@ -3,8 +3,8 @@
 The engine, the live screen, the report and recovery read this and nothing else. Times are seconds; `t` is Unix time.
 
 Every stretch between two events belongs to exactly one phase of the ledger, so the phases add up to the wall time:
-`setup` before the agent starts, `working` while it may run (also beside a judge), `judging` while a judge works and it may
-not, `paused` while it is frozen and nothing judges, `down` while no engine was there, `closing` after the agent ended.
+`setup` before the agent starts, `working` while it may run (also beside a judge), `judging` while a judge works and it
+may not, `paused` while it is frozen and nothing judges, `down` while no engine was there, `closing` after it ended.
 """
 
 from collections.abc import Iterable, Mapping
