@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -18,7 +19,11 @@ LEAST_BYTES = 32
 LEAST_LINE = 12
 """Characters of a line that is told from another; shorter ones recur in any data."""
 LEAST_LINES = 5
-"""Lines of the judge's data in one file of the image that are no accident."""
+LEAST_PART = 0.02
+"""Lines, and part of the judge's data, in one file of the image that are no accident."""
+LARGE_PART = 0.2
+"""Part of the judge's data that is a leak for certain; below it a person has to look."""
+_WORDS = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 _DATA = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".lst", ".labels", ".yaml", ".yml"})
 _CODE = frozenset(
     {".py", ".pyi", ".sh", ".r", ".jl", ".c", ".h", ".cc", ".cpp", ".cu", ".rs", ".go", ".js", ".ts", ".md"}
@@ -77,10 +82,11 @@ def _same_files(material: Material) -> Iterator[Finding]:
 
 def _same_lines(material: Material) -> Iterator[Finding]:
     private: dict[bytes, str] = {}
+    sizes: Counter[str] = Counter()
     for entry in material.below("tests"):
         if PurePosixPath(entry.path).suffix.lower() in _DATA:
-            for line in _long_lines(material, entry):
-                private.setdefault(line, entry.path)
+            for line in _telling_lines(material, entry):
+                sizes[private.setdefault(line, entry.path)] += 1
     if not private:
         return
     tests = set(_digests(material, "tests"))
@@ -88,22 +94,28 @@ def _same_lines(material: Material) -> Iterator[Finding]:
         content = material.content(entry.path)
         if content is None or hashlib.sha256(content).digest() in tests:
             continue
-        shared = {line for line in _long_lines(material, entry) if line in private}
-        if len(shared) >= LEAST_LINES:
-            source = private[min(shared)]
-            number = next(n for n, line in enumerate(content.split(b"\n"), start=1) if line.strip() in shared)
-            reason = f"holds {len(shared)} lines of {printable(source)}, which only the judge may know"
-            fix = "split the data again, so that no example is on both sides"
-            yield raised("lint/labels-in-image", reason, file=entry.path, line=number, fix=fix)
+        shared = {line for line in _telling_lines(material, entry) if line in private}
+        for source, count in Counter(private[line] for line in shared).items():
+            part = count / sizes[source]
+            if count >= LEAST_LINES and part >= LEAST_PART:
+                number = next(n for n, line in enumerate(content.split(b"\n"), start=1) if line.strip() in shared)
+                reason = f"holds {count} lines ({part:.0%}) of {printable(source)}, which only the judge may know"
+                fix = "split the data again, so that no example is on both sides"
+                weight = Severity.ERROR if part >= LARGE_PART else Severity.WARNING
+                place = entry.path
+                yield raised("lint/labels-in-image", reason, file=place, line=number, fix=fix, severity=weight)
 
 
-def _long_lines(material: Material, entry: Entry) -> set[bytes]:
+def _telling_lines(material: Material, entry: Entry) -> set[bytes]:
+    """Return the lines that tell one example: long enough, with letters or digits, and only once in the file.
+
+    What recurs within one side (a speaker's name in a play, a licence) recurs on both without being a leak.
+    """
     content = material.content(entry.path)
     if content is None or b"\0" in content[:8192]:
         return set()
-    stripped = (line.strip() for line in content.split(b"\n"))
-    # Lines without a letter or digit (rulers, brackets) say nothing.
-    return {line for line in stripped if len(line) >= LEAST_LINE and re.search(rb"[A-Za-z0-9\x80-\xff]", line)}
+    counts = Counter(line.strip() for line in content.split(b"\n"))
+    return {line for line, n in counts.items() if n == 1 and len(line) >= LEAST_LINE and _WORDS.search(line)}
 
 
 def _names(material: Material) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The ladder: in order, up to the first failure, and honest about what it did not do."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +141,8 @@ def test_every_rule_is_raised_somewhere_and_none_without_an_entry() -> None:
     for rule in RULES:
         stem = rule.rsplit("-", 1)[0]
         assert f'"{rule}"' in body or f"{stem}-{{" in body, rule
+    used = set(re.findall(r'"((?:contract|lint|build|baseline|floor|attacks|headroom)/[a-z-]+)"', body))
+    assert used - RULES.keys() == set()
 
 
 def test_the_ladder_loads_no_rung_before_it_is_climbed() -> None:

@@ -16,6 +16,7 @@ from tests.unit.harness.task.task_folders import edit, good_task, plain_files, w
 
 FROM = "FROM python:3.11-slim-bookworm@sha256:" + "0" * 64
 LABELS = "".join(f"held-out example number {number},{number * 7}\n" for number in range(20))
+PLAY = "".join(f"SPEAKER NUMBER {n % 9}:\nLine {n} of the {{0}} play, said once.\n\n" for n in range(40))
 KEY_BODY = "MIIEpAIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi" * 2
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 DF, SH, IN, RM, APP = "environment/Dockerfile", "tests/test.sh", "instruction.md", "README.md", "environment/app/"
@@ -214,6 +215,7 @@ HARMLESS: list[Damage] = [
     put("README.md", "Todo lists are fine, so is mktemp XXXXXX, $x^{{2}}$ and `dict(a={{}})`.\n"),
     put("environment/app/test_labels.py", "x = 1\n"),
     lambda f: write(f, {"tests/held.csv": LABELS, "environment/app/data/points.csv": "x,y\n1,2\n" + LABELS[:60]}),
+    lambda f: write(f, {"tests/play.txt": PLAY.format("spring"), "environment/app/play.txt": PLAY.format("autumn")}),
     lambda f: write(f, {"tests/__init__.py": "", "environment/app/__init__.py": ""}),
     put(".git/config", "password = k3J9xQ2mW8zR5tV1bN7c"),
 ]
