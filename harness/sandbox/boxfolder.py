@@ -1,12 +1,12 @@
 """A box's folder on disk, from which alone any later engine finds the box again.
 
-    <home>/boxes/<run>/<name>/
-      lease.json    what the box shall be; written before anything of it exists
-      lock          held by the box's own processes as long as one of them lives
-      keeper, init  number and start time of each, so that a number used again is never trusted
-      upper/        what the box has written
-      processes/    one folder a process: request, started, ended, timed_out
-      frozen        there while the box is frozen
+<home>/boxes/<run>/<name>/
+  lease.json    what the box shall be; written before anything of it exists
+  lock          held by the box's own processes as long as one of them lives
+  keeper, init  number and start time of each, so that a number used again is never trusted
+  upper/        what the box has written
+  processes/    one folder a process: request, started, ended, timed_out
+  frozen        there while the box is frozen
 """
 
 import fcntl

@@ -137,9 +137,7 @@ def _mode(instruction: Instruction, text: str | None) -> int | None:
 class Builder:
     """One build; each step is a box over the layers so far, whose upper folder becomes the next layer."""
 
-    def __init__(
-        self, sandbox: "NamespaceSandbox", environment: Path, timeout: float, progress: Progress
-    ) -> None:
+    def __init__(self, sandbox: "NamespaceSandbox", environment: Path, timeout: float, progress: Progress) -> None:
         self.sandbox = sandbox
         self.context = Context(environment)
         self.environment = environment
@@ -185,9 +183,7 @@ class Builder:
                     self._make(layer_digest, made, act, network=network)
         self.stack.insert(0, layer_digest)
 
-    def _make(
-        self, layer_digest: str, made: Path, act: "Callable[[NamespaceBox], None]", *, network: bool
-    ) -> None:
+    def _make(self, layer_digest: str, made: Path, act: "Callable[[NamespaceBox], None]", *, network: bool) -> None:
         # "/" as workdir: the box must not make the one that a later instruction names
         image = Image(layer_digest, "/", self.settings.env)
         spec = BoxSpec(BUILD_RUN, layer_digest[:32], Role.BUILD, image, network=network, limits=Limits(pids=4096),

@@ -66,7 +66,9 @@ def read(file: Path) -> list[Instruction]:
         raw = file.read_bytes()
         text = raw[:_MAX_BYTES].decode("utf-8")
     except FileNotFoundError as error:
-        raise InputError("the task has no Dockerfile", where=str(file), next_step="add environment/Dockerfile") from error
+        raise InputError(
+            "the task has no Dockerfile", where=str(file), next_step="add environment/Dockerfile"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the Dockerfile cannot be read: {error}", where=str(file)) from error
     if len(raw) > _MAX_BYTES:

@@ -107,7 +107,11 @@ def secrets() -> list[str]:
                 continue
             is_folder = stat.S_ISDIR(info.st_mode)
             needed = stat.S_IROTH | (stat.S_IXOTH if is_folder else 0)
-            if info.st_mode & needed != needed or entry.name in {"pip.conf", "sources.list"} and has_password(entry.path):
+            if (
+                info.st_mode & needed != needed
+                or entry.name in {"pip.conf", "sources.list"}
+                and has_password(entry.path)
+            ):
                 found.append(name)
             elif is_folder:
                 waiting.append(name)

@@ -1,7 +1,7 @@
 """The cache of image layers: content-addressed folders that overlays stack, made atomically and shared by all runs.
 
-    <cache>/images/layers/<digest>/<key>/...   what one step added, per shown folder of the host
-    <cache>/images/<digest>.json               an image: its layers, newest first
+<cache>/images/layers/<digest>/<key>/...   what one step added, per shown folder of the host
+<cache>/images/<digest>.json               an image: its layers, newest first
 """
 
 import fcntl

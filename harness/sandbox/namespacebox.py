@@ -313,5 +313,3 @@ def disk_usage_mb(folder: Path) -> float:
         except (FileNotFoundError, PermissionError):
             continue
     return blocks / 2048
-
-

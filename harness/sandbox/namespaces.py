@@ -25,7 +25,9 @@ class NamespaceSandbox:
 
     def describe(self) -> list[str]:
         """Return in plain words what is isolated and what is not."""
-        from harness.sandbox.abilities import describe_namespaces  # here, as a later engine that only attaches needs none
+        from harness.sandbox.abilities import (
+            describe_namespaces,
+        )  # here, as a later engine that only attaches needs none
 
         return describe_namespaces()
 
@@ -88,7 +90,6 @@ class NamespaceSandbox:
     def sweep(self, run: str) -> list[str]:
         """Remove every box of a run that is left; return what was removed, in words."""
         return boxfolder.sweep(run, self.level, _remove)
-
 
     def sweep_orphans(self, run: str) -> list[str]:
         """Remove the boxes of a run whose maker is dead; return what was removed, in words."""

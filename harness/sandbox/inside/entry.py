@@ -2,16 +2,12 @@
 
 import os
 
-from harness.sandbox.inside import kernel, privileges
+from harness.sandbox.inside import command, kernel, privileges
 
 Record = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
 
-NOT_FOUND, NOT_RUNNABLE = 127, 126
-
-
 def run(request: Record, plan: Record, *, namespaces: list[int], groups: list[int], output: int, said: int) -> None:
     """Enter the box and run the request's command; never return."""
-    code = NOT_RUNNABLE
     complaints = output
     try:
         privileges.hide_memory()
@@ -38,11 +34,8 @@ def run(request: Record, plan: Record, *, namespaces: list[int], groups: list[in
         privileges.drop_capabilities()
         if plan["filter"]:
             privileges.refuse_dangerous_calls(nesting=plan["nesting"])
-        os.execvpe(request["command"][0], request["command"], request["env"])
-    except FileNotFoundError as error:
-        code = NOT_FOUND
-        complaint = error
+        command.execute(request["command"], request["env"])
     except BaseException as error:  # noqa: BLE001 - the keeper's code must not go on in this process
-        complaint = error
-    os.write(complaints, f"rsi: cannot run {request['command'][0]}: {complaint}\n".encode())
-    os._exit(code)
+        os.write(complaints, f"rsi: cannot run {request['command'][0]}: {error}\n".encode())
+        os._exit(command.code_of(error))
+    os._exit(command.NOT_RUNNABLE)

@@ -92,7 +92,9 @@ def _like(folder: str, model: int) -> None:
         return  # an owner that this user namespace does not know: root of the box owns it then
 
 
-def bind(source: str, root: int, target: str, *, read_only: bool, flags: int = kernel.MS_NOSUID | kernel.MS_NODEV) -> None:
+def bind(
+    source: str, root: int, target: str, *, read_only: bool, flags: int = kernel.MS_NOSUID | kernel.MS_NODEV
+) -> None:
     """Show a file or folder of the host at a place of the box."""
     held = os.open(source, os.O_PATH | os.O_CLOEXEC)
     is_folder = (os.fstat(held).st_mode & 0o170000) == 0o040000

@@ -11,10 +11,9 @@ import select
 import sys
 
 from harness.sandbox.inside import entry, filesystem, init, kernel, privileges
+from harness.sandbox.inside.output import Pump, open_output
 
 Record = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
-
-_CHUNK = 1 << 16
 
 
 def write_whole(path: str, text: str) -> None:
@@ -38,40 +37,12 @@ def identity(pid: str) -> str:
 class Supervised:
     """One process and where its output goes."""
 
-    def __init__(self, folder: str, pid: int, output: int, source: int, room: int) -> None:
+    def __init__(self, folder: str, pid: int, pump: Pump, kills: int) -> None:
         self.folder = folder
         self.pid: int | None = pid
         self.pidfd: int | None = os.pidfd_open(pid)
-        self.output = output
-        self.source: int | None = source
-        self.room = room
-        self.cut = False
-        self.kills = 0
-
-    def pump(self) -> bool:
-        """Copy what is there; return whether there was anything."""
-        if self.source is None:
-            return False
-        try:
-            chunk = os.read(self.source, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not chunk:
-            os.close(self.source)
-            self.source = None
-            return False
-        kept = chunk[: self.room]
-        try:
-            while kept:
-                written = os.write(self.output, kept)
-                self.room -= written
-                kept = kept[written:]
-            if len(chunk) > self.room and not self.room and not self.cut:
-                self.cut = True
-                os.write(self.output, b"\n[output cut here: its bound is reached]\n")
-        except OSError:
-            self.room = 0  # the host's disk is full; the process must not wait for it
-        return True
+        self.pump = pump
+        self.kills = kills
 
 
 class Keeper:
@@ -178,13 +149,13 @@ class Keeper:
             poll.register(orders, select.POLLIN)
             poll.register(init_end, select.POLLIN)
             for one in self.supervised:
-                for descriptor in (one.pidfd, one.source):
+                for descriptor in (one.pidfd, one.pump.source):
                     if descriptor is not None:
                         poll.register(descriptor, select.POLLIN)
             ready = {descriptor for descriptor, _ in poll.poll()}
             for one in self.supervised:
-                if one.source in ready:
-                    one.pump()
+                if one.pump.source in ready:
+                    one.pump.once()
                 if one.pidfd in ready:
                     self._ended(one)
             self._forget()
@@ -200,8 +171,8 @@ class Keeper:
                 self._ended(one)
 
     def _forget(self) -> None:
-        for one in [one for one in self.supervised if one.pidfd is None and one.source is None]:
-            os.close(one.output)
+        for one in [one for one in self.supervised if one.pidfd is None and one.pump.source is None]:
+            one.pump.close()
             self.supervised.remove(one)
 
     def _order(self, line: str) -> None:
@@ -229,18 +200,17 @@ class Keeper:
         with open(f"{folder}/request", "rb") as file:  # noqa: PTH123
             request = marshal.load(file)  # noqa: S302 - written by our own engine, in a folder of this user alone
         groups = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in self.plan["groups"]]
-        output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        output = open_output(request["output"])
         source, sink = os.pipe()
-        os.set_blocking(source, False)
         said_read, said_write = os.pipe()
+        kills = self._kills()
         pid = os.fork()
         if pid == 0:
             entry.run(request, self.plan, namespaces=self.namespaces, groups=groups, output=sink, said=said_write)
         for descriptor in (sink, said_write, *groups):
             os.close(descriptor)
-        one = Supervised(folder, pid, output, source, request["max_output"])
-        one.kills = self._kills()
-        self.supervised.append(one)
+        pump = Pump(source, output, request["max_output"])
+        self.supervised.append(Supervised(folder, pid, pump, kills))
         said = b""
         while chunk := os.read(said_read, 4096):
             said += chunk
@@ -257,9 +227,7 @@ class Keeper:
         _, status = os.waitpid(one.pid, 0)
         os.close(one.pidfd)
         one.pid = one.pidfd = None
-        for _ in range(32):  # a pipe holds 16 chunks at most; what background children go on writing is not waited for
-            if not one.pump():
-                break
+        one.pump.drain()
         code = os.waitstatus_to_exitcode(status)
         code = 128 - code if code < 0 else code
         oom = int(self._kills() > one.kills)
