@@ -1,4 +1,4 @@
-"""Writes a plan into a folder, all of it or nothing: a whole new folder is made beside and takes the old one's place."""
+"""Writes a plan into a folder, all or nothing: a whole new folder is made beside the old one and takes its place."""
 
 import os
 import shutil

@@ -46,6 +46,7 @@ TOLD = 1024  # most bytes of its own output that a candidate is shown
 MESSAGE = 2048  # most bytes of a message to the agent
 LOWEST = 1e-9  # probabilities are not taken to be lower, so that one surprise costs a bounded amount
 GRACE = 30.0  # seconds in which killed processes must be gone
+DESCRIPTORS = 1 << 16  # no descriptor of the evaluator is higher
 PROCESSES = 1024  # most processes and threads of a candidate
 REWARDS = ("reward.json", "reward.txt", "reward-details.json")
 KEPT = ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH")
@@ -126,13 +127,6 @@ def _become(uid):
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-
-
-def _close_all(first):
-    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
-        if int(name) >= first:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
 
 
 def _wake_loopback():
@@ -291,11 +285,8 @@ class Cage:
             return 0
         for end, place in ((stdin, 0), (output[0], 1), (output[1], 2)):
             os.dup2(end, place)
-        os.set_inheritable(write, False)
-        for name in os.listdir("/dev/fd"):
-            if int(name) > 2 and int(name) != write:
-                with contextlib.suppress(OSError):
-                    os.close(int(name))
+        os.dup2(write, 3, inheritable=False)  # tells of a failing exec, and closes with a good one
+        os.closerange(4, DESCRIPTORS)
         os.execvpe(command[0], command, environment)
 
     def _separate(self, way):
@@ -364,7 +355,7 @@ def _lower(kind, most):
 
 def _stand_by(pid):
     """Wait for one child, reaping others, and return how it ended as an exit status."""
-    _close_all(0)
+    os.closerange(0, DESCRIPTORS)
     while True:
         ended, status = os.wait()
         if ended == pid:
@@ -717,11 +708,11 @@ class Judge:
         _prctl(PR_SET_DUMPABLE, 0)
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
         os.makedirs(self.logs, exist_ok=True)
-        for name in REWARDS:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.logs, name))
         if os.geteuid() == 0:
             os.chmod(self.logs, 0o700)
+        for name in os.listdir(self.logs):  # of an earlier judging; the folder is closed from here on
+            if name in REWARDS or re.match(r"candidate-[a-z0-9-]+\.log\Z", name):
+                os.unlink(os.path.join(self.logs, name))
         self.scratch = os.path.realpath(tempfile.mkdtemp(prefix="rsi-"))
         os.chmod(self.scratch, 0o755)
         hidden = [self.tests, self.logs]
@@ -1059,7 +1050,7 @@ def main(evaluate, here):
         judge.stop()
         judge.publish(numbers, texts)
         code = 0
-    except Exception:
+    except (Exception, SystemExit):
         traceback.print_exc()
     finally:
         if judge is not None:
