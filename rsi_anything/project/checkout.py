@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.errors import InputError
 from rsi_anything.project import address
 from rsi_anything.project.evidence import Evidence
-from rsi_anything.project.export import Export, FileEntry, export, load
+from rsi_anything.project.export import ABOVE, Export, FileEntry, export, load
 from rsi_anything.project.folder import FolderTree
 from rsi_anything.project.gitview import CommitTree, GitView, git_folder
 from rsi_anything.project.tree import LeftOut, Limits
@@ -40,12 +40,14 @@ class Project:
     """Paths whose working copy differs from HEAD; empty for a URL and a bare repository."""
     uses_worktree: bool
     """Whether the copy is of the working tree (asked for, or no repository) and not of a commit."""
+    above: tuple[FileEntry, ...]
+    """Licence files at the repository's root where `folder` is below it; their paths begin with `/`."""
     digest: str
     """SHA-256 over the names and contents of all files."""
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        return {file.path: file.size for file in self.files}
+        return {file.path: file.size for file in (*self.files, *self.above)}
 
     @property
     def name(self) -> str:
@@ -66,7 +68,8 @@ class Project:
     def read(self, path: str, max_bytes: int) -> bytes:
         """Return the first `max_bytes` of a file."""
         self._known(path)
-        with (self.folder / path).open("rb") as file:
+        place = self.folder.parent / ABOVE / path[1:] if path.startswith("/") else self.folder / path
+        with place.open("rb") as file:
             return file.read(max_bytes)
 
     def text(self, path: str, max_bytes: int) -> str:
@@ -204,14 +207,14 @@ def _open_repository(
             )
         prefix = b"" if subdir == "." else subdir.encode() + b"/"
         names = [name.removeprefix(prefix) for name in view.worktree_files(worktree) if name.startswith(prefix)]
-        tree = FolderTree(_subfolder(worktree, subdir), limits, only=names)
-        copied = export(tree, cache / "checkouts", f"{_key(where, subdir)}-work-")
+        tree = FolderTree(_subfolder(worktree, subdir), limits, only=names, root=worktree)
+        copied = _export_folder(tree, where, subdir, cache)
         return _project(where, url, pinned, subdir, copied, dirty=changed, uses_worktree=True)
 
 
 def _open_folder(path: Path, cache: Path, subdir: str, limits: Limits) -> Project:
-    tree = FolderTree(_subfolder(path, subdir), limits)
-    copied = export(tree, cache / "checkouts", f"{_key(str(path), subdir)}-work-")
+    tree = FolderTree(_subfolder(path, subdir), limits, root=path)
+    copied = _export_folder(tree, str(path), subdir, cache)
     return _project(str(path), "local", NO_COMMIT, subdir, copied, dirty=(), uses_worktree=True)
 
 
@@ -223,6 +226,11 @@ def _subfolder(path: Path, subdir: str) -> Path:
             f"the project has no folder {subdir!r}", where=str(path), next_step=_nearest(folder.name, names)
         )
     return folder
+
+
+def _export_folder(tree: FolderTree, where: str, subdir: str, cache: Path) -> Export:
+    key = f"{_key(where, subdir)}-work-{tree.fingerprint[:16]}"
+    return load(cache / "checkouts", key) or export(tree, cache / "checkouts", key)
 
 
 def _export_commit(view: GitView, commit: str, subdir: str, cache: Path, where: str, limits: Limits) -> Export:
@@ -255,8 +263,10 @@ def _project(
 ) -> Project:
     if not copied.files:
         raise InputError("the project has no files", where=where, next_step="Check the commit and the folder.")
-    files, left_out, digest = copied.files, copied.left_out, copied.digest
-    return Project(where, repository, commit, subdir, copied.folder, files, left_out, dirty, uses_worktree, digest)
+    return Project(
+        where=where, repository=repository, commit=commit, subdir=subdir, folder=copied.folder, files=copied.files,
+        left_out=copied.left_out, dirty=dirty, uses_worktree=uses_worktree, above=copied.above, digest=copied.digest,
+    )  # fmt: skip
 
 
 def _no_commit(commit: str, refs: dict[str, str], where: str) -> InputError:

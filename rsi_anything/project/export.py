@@ -12,8 +12,9 @@ from typing import Any
 from harness.errors import RsiError
 from rsi_anything.project.tree import Entry, LeftOut, Tree, resolve_links
 
-_FORMAT = 1
+_FORMAT = 2
 _RECORD = "export.json"
+ABOVE = "above"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -34,6 +35,8 @@ class Export:
     files: tuple[FileEntry, ...]
     left_out: tuple[LeftOut, ...]
     digest: str
+    above: tuple[FileEntry, ...]
+    """Licence files of the root, where `folder` is below it; their paths begin with `/`, they lie beside the tree."""
 
 
 def load(parent: Path, key: str) -> Export | None:
@@ -45,23 +48,26 @@ def load(parent: Path, key: str) -> Export | None:
             return None
         files = tuple(FileEntry(*item) for item in record["files"])
         left_out = tuple(LeftOut(*item) for item in record["left_out"])
-        if any(os.lstat(place / "tree" / file.path).st_size != file.size for file in files):
+        above = tuple(FileEntry(*item) for item in record["above"])
+        tree = f"{place}/tree/"
+        if any(os.lstat(tree + file.path).st_size != file.size for file in files):
             return None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # missing or damaged: it is made again
-    return Export(place / "tree", files, left_out, record["digest"])
+    return Export(place / "tree", files, left_out, record["digest"], above)
 
 
 def export(tree: Tree, parent: Path, key: str) -> Export:
-    """Copy the tree to `parent`/`key`-or-digest; `key` ending in `-` is completed with the content's digest."""
+    """Copy the tree to `parent`/`key`."""
     parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".export-", dir=parent))
     try:
         scratch.chmod(0o755)
         files, left_out = _copy(tree, scratch / "tree")
         digest = _digest(files)
-        place = parent / (key + digest[:16] if key.endswith("-") else key)
-        _write_record(scratch / _RECORD, files, left_out, digest)
+        above = _write_above(tree, scratch / ABOVE)
+        place = parent / key
+        _write_record(scratch / _RECORD, Export(scratch, tuple(files), tuple(left_out), digest, above))
         _move(scratch, place)
     except OSError as error:
         raise RsiError(
@@ -71,19 +77,19 @@ def export(tree: Tree, parent: Path, key: str) -> Export:
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return Export(place / "tree", tuple(files), tuple(left_out), digest)
+    return Export(place / "tree", tuple(files), tuple(left_out), digest, above)
 
 
 def _copy(tree: Tree, root: Path) -> tuple[list[FileEntry], list[LeftOut]]:
     root.mkdir()
-    made = {root}
+    made = {str(root)}
     copied: dict[str, FileEntry] = {}
     left_out: list[LeftOut] = []
     for entry in tree.entries:
         if entry.target is not None:
             continue
         try:
-            copied[entry.path], pointer = _write(tree, entry, root, made)
+            copied[entry.path], pointer = _write(tree, entry, str(root), made)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             left_out.append(LeftOut(entry.path, "its name clashes with another one"))
         except FileNotFoundError:
@@ -116,11 +122,12 @@ def _link(root: Path, path: str, end: str, copied: dict[str, FileEntry]) -> bool
     return True
 
 
-def _write(tree: Tree, entry: Entry, root: Path, made: set[Path]) -> tuple[FileEntry, bool]:
-    place = root / entry.path
-    if place.parent not in made:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        made.add(place.parent)
+def _write(tree: Tree, entry: Entry, root: str, made: set[str]) -> tuple[FileEntry, bool]:
+    place = f"{root}/{entry.path}"
+    folder = place.rpartition("/")[0]
+    if folder not in made:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        made.add(folder)
     content = hashlib.sha256()
     size = 0
     pointer = False
@@ -133,7 +140,7 @@ def _write(tree: Tree, entry: Entry, root: Path, made: set[Path]) -> tuple[FileE
                 content.update(chunk)
                 file.write(chunk)
     except FileNotFoundError:
-        place.unlink()
+        Path(place).unlink()
         raise
     return FileEntry(entry.path, size, content.hexdigest()), pointer
 
@@ -145,12 +152,21 @@ def _digest(files: list[FileEntry]) -> str:
     return whole.hexdigest()
 
 
-def _write_record(path: Path, files: list[FileEntry], left_out: list[LeftOut], digest: str) -> None:
+def _write_above(tree: Tree, folder: Path) -> tuple[FileEntry, ...]:
+    folder.mkdir()
+    for name, content in tree.above.items():
+        (folder / name).write_bytes(content)
+    listed = sorted(tree.above.items())
+    return tuple(FileEntry(f"/{name}", len(content), hashlib.sha256(content).hexdigest()) for name, content in listed)
+
+
+def _write_record(path: Path, made: Export) -> None:
     record = {
         "format": _FORMAT,
-        "digest": digest,
-        "files": [list(asdict(file).values()) for file in files],
-        "left_out": [list(asdict(item).values()) for item in left_out],
+        "digest": made.digest,
+        "files": [list(asdict(file).values()) for file in made.files],
+        "left_out": [list(asdict(item).values()) for item in made.left_out],
+        "above": [list(asdict(file).values()) for file in made.above],
     }
     with path.open("w", encoding="utf-8") as file:
         json.dump(record, file, ensure_ascii=False)

@@ -1,11 +1,12 @@
 """A tree read from a plain folder: no git, no link followed, nothing but regular files."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rsi_anything.project.tree import Entry, LeftOut, Limits, check_limits, shown, unusable
+from rsi_anything.project.tree import LICENCE, LONGEST_LICENCE, Entry, LeftOut, Limits, check_limits, shown, unusable
 
 _CHUNK = 1024 * 1024
 LITTER = frozenset(
@@ -19,25 +20,25 @@ LITTER = frozenset(
 class FolderTree:
     """The files of a folder: all of them but tools' litter, or just those in `only`."""
 
-    def __init__(self, folder: Path, limits: Limits, only: Iterable[bytes] | None = None) -> None:
+    def __init__(
+        self, folder: Path, limits: Limits, only: Iterable[bytes] | None = None, root: Path | None = None
+    ) -> None:
+        """Read `folder`; `root` is the project's own folder where that is another one."""
         self.folder = folder
+        self.above = licences_of(root) if root is not None and root != folder else {}
         self.left_out: list[LeftOut] = []
+        self._seen = hashlib.sha256()
         found = self._walk(os.fsencode(folder), b"") if only is None else self._listed(only)
         self.entries: list[Entry] = sorted(check_limits(found, limits, str(folder)), key=lambda entry: entry.path)
 
+    @property
+    def fingerprint(self) -> str:
+        """Return a digest of names, sizes and times: it changes whenever a file does, and needs no reading."""
+        return self._seen.hexdigest()
+
     def content(self, entry: Entry) -> Iterator[bytes]:
         """Yield a file's content; a file that became something else meanwhile is not there."""
-        try:
-            fd = os.open(self.folder / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            raise FileNotFoundError(str(error)) from error
-        with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise FileNotFoundError(entry.path)
-            left = entry.size  # a file that grows while we read keeps the size it was counted with
-            while left > 0 and (chunk := file.read(min(_CHUNK, left))):
-                left -= len(chunk)
-                yield chunk
+        yield from _content(f"{self.folder}/{entry.path}", entry.size)
 
     def _walk(self, folder: bytes, prefix: bytes) -> Iterator[Entry]:
         waiting = [(folder, prefix)]
@@ -84,7 +85,33 @@ class FolderTree:
             self.left_out.append(LeftOut(shown(name), why))
             return
         path = name.decode("utf-8")
+        times = (found.st_size, found.st_mode, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+        self._seen.update(f"{path}\0{times}\0".encode())
         if stat.S_ISLNK(found.st_mode):
             yield Entry(path, 0, target=str((self.folder / path).readlink()))
         else:
             yield Entry(path, found.st_size, executable=bool(found.st_mode & 0o111))
+
+
+def licences_of(folder: Path) -> dict[str, bytes]:
+    """Return the licence files that lie directly in a folder."""
+    found: dict[str, bytes] = {}
+    for place in sorted(folder.iterdir()):
+        size = place.lstat().st_size
+        if LICENCE.match(place.name) and stat.S_ISREG(place.lstat().st_mode) and size <= LONGEST_LICENCE:
+            found[place.name] = b"".join(_content(str(place), size))
+    return found
+
+
+def _content(path: str, size: int) -> Iterator[bytes]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise FileNotFoundError(str(error)) from error
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise FileNotFoundError(path)
+        left = size  # a file that grows while we read keeps the size it was counted with
+        while left > 0 and (chunk := file.read(min(_CHUNK, left))):
+            left -= len(chunk)
+            yield chunk

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from harness.errors import InputError, PrerequisiteError, RsiError
-from rsi_anything.project.tree import Entry, LeftOut, Limits, check_limits, shown, unusable
+from rsi_anything.project.tree import LICENCE, LONGEST_LICENCE, Entry, LeftOut, Limits, check_limits, shown, unusable
 
 HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 _REF = re.compile(r"refs/(heads|tags|remotes)/[^\x00-\x20~^:?*\[\\\x7f]+\Z")
@@ -267,6 +267,7 @@ class CommitTree:
             check_limits(self._list(_treeish(commit, folder)), limits, f"commit {commit[:12]}")
         )
         self.entries = [self._with_target(entry) for entry in self.entries]
+        self.above = self._licences(commit) if folder != "." else {}
 
     def __enter__(self) -> Self:
         """Return the tree."""
@@ -317,6 +318,22 @@ class CommitTree:
             return entry
         target = b"".join(self.content(entry)) if entry.size <= 4096 else b"/"
         return Entry(entry.path, 0, target=target.decode("utf-8", "surrogateescape"))
+
+    def _licences(self, commit: str) -> dict[str, bytes]:
+        """Return the licence files at the commit's root."""
+        listed = self._view.git("ls-tree", "-l", "-z", _treeish(commit, ".")).stdout
+        rows = [item.partition(b"\t") for item in listed.split(b"\0") if item.startswith(b"100")]
+        found: dict[str, bytes] = {}
+        for head, _, name in rows:
+            blob, size = head.decode("ascii").split()[2:]
+            if (
+                unusable(name) is None
+                and LICENCE.match(name.decode())
+                and size.isdigit()
+                and int(size) <= LONGEST_LICENCE
+            ):
+                found[name.decode()] = b"".join(self.content(Entry(name.decode(), int(size), blob=blob)))
+        return found
 
     def content(self, entry: Entry) -> Iterator[bytes]:
         """Yield the content of a file at the commit, as git stores it."""

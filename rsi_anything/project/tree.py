@@ -1,6 +1,7 @@
 """What a project's tree holds before it is copied: entries, what is left out and why, and where links lead."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -44,10 +45,16 @@ class Tree(Protocol):
 
     entries: list[Entry]
     left_out: list[LeftOut]
+    above: dict[str, bytes]
+    """Licence files of the repository's root, where only a folder below it is taken."""
 
     def content(self, entry: Entry) -> Iterator[bytes]:
         """Yield the content of a file; FileNotFoundError where it is not there."""
         ...
+
+
+LICENCE = re.compile(r"(?:licen[cs]e|copying|unlicense)(?:[-._][\w.-]*)?\Z", re.IGNORECASE)
+LONGEST_LICENCE = 128 * 1024
 
 
 def shown(name: bytes) -> str:

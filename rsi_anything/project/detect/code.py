@@ -18,6 +18,7 @@ _NOTED = frozenset(
         ast.AsyncFunctionDef,
         ast.ClassDef,
         ast.If,
+        ast.With,
     }
 )
 # Most of a tree is made of these; walking around them halves the time.
@@ -58,6 +59,8 @@ class Code:
     functions: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=list)
     classes: list[ast.ClassDef] = field(default_factory=list)
     dicts: list[tuple[str, ast.Dict, str]] = field(default_factory=list)
+    opened: dict[str, ast.expr] = field(default_factory=dict)
+    """Path of the file that a name stands for, as in `with open(path) as name`."""
     main_line: int | None = None
 
     def called(self, *lasts: str) -> Iterator[Call]:
@@ -121,6 +124,8 @@ def _note(code: Code, node: ast.AST, scope: str, in_class: bool) -> None:
         code.functions.append((scope, node))
     elif isinstance(node, ast.ClassDef):
         code.classes.append(node)
+    elif isinstance(node, ast.With):
+        _opened(code, node)
     elif isinstance(node, ast.If) and _is_main_guard(node.test):
         code.main_line = node.lineno
 
@@ -134,6 +139,18 @@ def _unpack(code: Code, node: ast.Assign, scope: str, in_class: bool) -> None:
         ):
             pairs = zip(target.elts, node.value.elts, strict=True)
             code.assignments += [Assignment(a.id, b, scope, in_class) for a, b in pairs if isinstance(a, ast.Name)]
+
+
+def _opened(code: Code, node: ast.With) -> None:
+    for item in node.items:
+        call = item.context_expr
+        if (
+            isinstance(item.optional_vars, ast.Name)
+            and isinstance(call, ast.Call)
+            and dotted(call.func) == "open"
+            and call.args
+        ):
+            code.opened[item.optional_vars.id] = call.args[0]
 
 
 def _is_main_guard(test: ast.expr) -> bool:
@@ -164,10 +181,15 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((item.value for item in call.keywords if item.arg == name), None)
 
 
+def mentions(node: ast.expr, *names: str) -> bool:
+    """Say whether a name or an attribute of one of these names stands anywhere in an expression."""
+    return any(getattr(part, "id", getattr(part, "attr", None)) in names for part in ast.walk(node))
+
+
 def scalar(node: ast.expr | None) -> str | int | float | bool | None:
     """Return the value of a constant, a negative number included, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = scalar(node.operand)
+        inner = node.operand.value if isinstance(node.operand, ast.Constant) else None
         return -inner if isinstance(inner, int | float) and not isinstance(inner, bool) else None
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool):
         return node.value

@@ -4,15 +4,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from rsi_anything.project.detect.findings import Knob, Scalar
 from rsi_anything.project.detect.knob_roles import never_a_knob, role_of
-from rsi_anything.project.detect.knobs import make_knob, number
+from rsi_anything.project.detect.knobs import Candidate, make_knob, number
 from rsi_anything.project.detect.scan import SourceFile
-from rsi_anything.project.detect.spans import literal, pattern_for
+from rsi_anything.project.detect.spans import literal
 
 _LARGEST = 256 * 1024
 _MOST = 400
@@ -31,13 +30,13 @@ _SCALAR = re.compile(
 )
 
 
-def knobs_in_config(file: SourceFile) -> list[Knob]:
+def knobs_in_config(file: SourceFile) -> list[Candidate]:
     """Return the knobs of a settings file; JSON and TOML are addressed by key, the others by pattern."""
     if not (file.whole and file.exact) or file.size > _LARGEST or _TOOLS.search(file.path):
         return []
     suffix = PurePosixPath(file.path).suffix.lower()
     if suffix in {".json", ".toml"}:
-        return _keyed(file, suffix)
+        return [Candidate(knob, file, None, knob.value) for knob in _keyed(file, suffix)]
     return _lined(file, suffix)
 
 
@@ -88,21 +87,15 @@ def _settings_knob(file: SourceFile, name: str, value: Scalar, offset: int, *, k
     return make_knob(file, name, value, offset, whence=whence, confidence=0.85 if role else 0.3, key=key)
 
 
-def _lined(file: SourceFile, suffix: str) -> list[Knob]:
-    found: list[Knob] = []
+def _lined(file: SourceFile, suffix: str) -> list[Candidate]:
+    found: list[Candidate] = []
     for name, value, start, end in _yaml(file) if suffix in {".yaml", ".yml"} else _ini(file):
         if len(found) >= _MOST:
             break
-        if not _worth(name, value):
-            continue
-        knob = _settings_knob(file, name, value, start, key=None)
-        last = literal(name.rpartition(".")[2])
-        as_text = file.text[start:end]
-        if knob is None or isinstance(value, bool):
-            continue
-        pattern = pattern_for(file, (start, end), value, (rf"^[ \t]*{last}[ \t]*[:=][ \t]*",))
-        if pattern is not None and number(as_text) == value:
-            found.append(replace(knob, pattern=pattern))
+        knob = _settings_knob(file, name, value, start, key=None) if _worth(name, value) else None
+        if knob is not None and number(file.text[start:end]) == value and not isinstance(value, bool):
+            anchors = (rf"^[ \t]*{literal(name.rpartition('.')[2])}[ \t]*[:=][ \t]*",)
+            found.append(Candidate(knob, file, (start, end), value, anchors))
     return found
 
 

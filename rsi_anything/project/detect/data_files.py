@@ -71,6 +71,7 @@ _LABELS = (
         "sentiment",
     ),
 )
+_PLACE = re.compile(r"(^|/)(data|dataset|datasets|corpus|input)s?(/|$)")
 _MAKES = re.compile(
     r"(^|/)(prepare|download|preprocess|get_data|make_data|build_data|fetch|create_data)\w*\.(py|sh)\Z", re.IGNORECASE
 )
@@ -86,6 +87,7 @@ def data_in(found: Scan, codes: list[Code]) -> list[DataFile]:
     images = _image_folders(found.project.files)
     ranked = sorted(candidates, key=lambda entry: -entry.size)[:_MOST]
     data = [item for entry in ranked if (item := _data_file(found, entry, texts, codes)) is not None]
+    data = [*data, *_class_files(data)]
     return sorted([*data, *images], key=lambda item: (-item.confidence, -item.size, item.path))
 
 
@@ -110,14 +112,15 @@ def _data_file(found: Scan, entry: FileEntry, texts: list[SourceFile], codes: li
     label, why = _label(shape, codes) if shape.kind == "csv" else (None, ())
     amount = f", {lines} lines" if counted else ""
     evidence = Evidence(entry.path, 0, 0, f"{entry.size} bytes{amount}, {shape.kind}")
-    in_data = bool(re.search(r"(^|/)(data|dataset|datasets|corpus|input)s?(/|$)", posixpath.dirname(entry.path)))
+    in_data = bool(_PLACE.search(posixpath.dirname(entry.path)))
     confidence = 0.35 + 0.4 * bool(uses) + 0.15 * in_data + 0.1 * (shape.kind in {"csv", "lines", "jsonl"})
     if re.search(r"(^|/)(tests?|docs?|results?|logs?|outputs?|checkpoints?)(/|$)", entry.path):
         confidence *= 0.5
+    examples = lines - (1 if shape.header else 0) if counted else None
+    reason = "the code or the documentation names this file" if uses else "its name and content look like data"
     return DataFile(
-        path=entry.path, size=entry.size, shape=shape.kind, columns=shape.columns[:64], label=label, detail=shape.detail,
-        examples=lines - (1 if shape.header else 0) if counted else None, confidence=round(min(confidence, 0.95), 2),
-        reason="the code or the documentation names this file" if uses else "its name and content look like data",
+        path=entry.path, size=entry.size, shape=shape.kind, columns=shape.columns[:64], label=label,
+        detail=shape.detail, examples=examples, confidence=round(min(confidence, 0.95), 2), reason=reason,
         evidence=unique([evidence, *uses, *why]),
     )  # fmt: skip
 
@@ -159,6 +162,26 @@ def _column(node: object) -> str | None:
     return text_of(node) if node is not None else None  # type: ignore[arg-type]
 
 
+def _class_files(data: list[DataFile]) -> list[DataFile]:
+    """Return the folders in which each text file holds the lines of one class, such as one file a language."""
+    folders: dict[str, list[DataFile]] = {}
+    for item in data:
+        if item.shape == "lines" and item.path.endswith(".txt"):
+            folders.setdefault(posixpath.dirname(item.path), []).append(item)
+    found = []
+    for folder, items in folders.items():
+        names = sorted(posixpath.basename(item.path).removesuffix(".txt") for item in items)
+        if len(items) >= 3 and not {"train", "test", "val", "valid", "dev"} & {name.lower() for name in names}:
+            lines = sum(item.examples or 0 for item in items)
+            evidence = unique(Evidence(item.path, 0, 0, f"{item.examples} lines") for item in items)
+            found.append(DataFile(
+                path=f"{folder}/*.txt" if folder else "*.txt", shape="class-files", examples=lines,
+                size=sum(item.size for item in items), detail=", ".join(names[:12]), evidence=evidence, confidence=0.6,
+                reason=f"{len(items)} files of short lines lie in one folder, as if each were a class",
+            ))  # fmt: skip
+    return found
+
+
 def _image_folders(files: Iterable[FileEntry]) -> list[DataFile]:
     folders: dict[str, list[FileEntry]] = {}
     for entry in files:
@@ -186,7 +209,8 @@ def data_scripts_in(found: Scan, codes: list[Code]) -> list[DataScript]:
             urls = tuple(dict.fromkeys(re.findall(r"https?://[^\s'\"<>|)]{4,300}", file.text)))[:8]
             evidence = (file.evidence(file.line_at(match.start(1)), f"calls {match[1]}"),)
             scripts.append(DataScript(
-                path=file.path, command=f"bash {shlex.quote(file.path)}", urls=urls, evidence=evidence, confidence=0.6,
+                path=file.path,
+                command=f"bash {shlex.quote(file.path)}", urls=urls, evidence=evidence, confidence=0.6,
                 reason="it downloads something",
             ))  # fmt: skip
     return sorted(scripts, key=lambda script: (-script.confidence, script.path))

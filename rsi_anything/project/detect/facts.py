@@ -45,7 +45,7 @@ def hardware_in(found: Scan, launches: list[Launch]) -> list[Fact]:
     for kind, pattern, confidence in _HARDWARE:
         hits = [(file, match) for file in found.files("python", "shell") if (match := re.search(pattern, file.text))]
         if hits:
-            evidence = tuple(file.evidence(file.line_at(match.start()), match[0][:60]) for file, match in hits[:4])
+            evidence = tuple(file.evidence(file.line_at(match.start()), match[0][:60]) for file, match in hits[:8])
             facts.append(
                 Fact(kind="hardware", value=kind, evidence=evidence, confidence=confidence, reason="the code names it")
             )

@@ -19,7 +19,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Option(Finding):
-    """A command-line option of a script, or a setting that its command line can override."""
+    """A command-line option of a script, or a named constant of it; that one has no flags."""
 
     file: str
     name: str
@@ -48,6 +48,8 @@ class Launch(Finding):
     """Project file that the command starts, or an empty text."""
     configs: tuple[str, ...] = ()
     """Project files among its arguments that hold settings."""
+    sources: tuple[str, ...] = ()
+    """Project files that the script imports, directly or not."""
     workdir: str = "."
     """Folder in which it is meant to be run."""
     gpus: int | None = None
@@ -103,7 +105,7 @@ class DataFile(Finding):
     path: str
     size: int
     shape: str
-    """lines, text, csv, jsonl, json, npy, npz, image-folder, pickle, archive, table or binary."""
+    """lines, text, csv, jsonl, json, npy, npz, class-files, image-folder, pickle, archive, table or binary."""
     examples: int | None = None
     """Lines, rows or images; None where only the head was read."""
     columns: tuple[str, ...] = ()

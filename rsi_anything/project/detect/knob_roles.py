@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
@@ -34,7 +35,7 @@ ROLES = (
     ),
     _role(
         "regularisation", "decade-or-zero",
-        r"weight_decay|wd|l[12](?:_\w+)?|lmbda|lambda\w*|reg(?:_\w+)?|alpha|decay|reg_strength",
+        r"weight_decay|wd|l[12](?:_(?!ratio)\w+)?|lmbda|lambda\w*|reg(?:_\w+)?|alpha|decay|reg_strength",
     ),
     _role("dropout", "probability", r"(?:\w+_)?(?:drop(?:out|_?rate|_?prob)?(?:_\w+)?|p_drop|dropout)"),
     _role(
@@ -49,7 +50,8 @@ ROLES = (
     ),
     _role("warmup", "size-or-zero", r"(?:\w+_)?warm_?(?:up|down)(?:_\w+)?"),
     _role(
-        "schedule", "scale", r"(?:lr_)?(?:decay|anneal|cool(?:down)?)_(?:iters|steps|epochs|rate|ratio|frac|factor)",
+        "schedule", "scale-to-one",
+        r"(?:lr_)?(?:decay|anneal|cool(?:down)?)_(?:iters|steps|epochs|rate|ratio|frac|factor)",
         r"lr_decay\w*|lr_step\w*|gamma|cooling",
     ),
     _role("momentum", "momentum", r"momentum|nesterov_momentum|beta_?[123]|betas?|rho|ema(?:_decay)?"),
@@ -92,6 +94,7 @@ _LONE = {"c", "l", "w", "q", "f", "p", "decay", "rate", "prob", "grad", "gradien
 _LONE |= {"step", "iter", "epoch", "gen", "dim", "channels", "layers", "channel", "hidden", "embed", "temp", "units"}
 
 
+@lru_cache(maxsize=8192)
 def normal(name: str) -> str:
     """Return a name in lower case with underscores, whatever its spelling."""
     flat = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")
@@ -99,12 +102,22 @@ def normal(name: str) -> str:
     return "_".join(parts).lower()
 
 
+@lru_cache(maxsize=8192)
 def role_of(name: str) -> Role | None:
     """Return the role that a name tells, or None; a dotted name tells it by its last part."""
     plain = normal(name.rpartition(".")[2])
     if _NEVER.match(plain):
         return None
     return next((role for role in ROLES if role.names.match(plain)), None)
+
+
+def role_for(name: str, value: object) -> Role | None:
+    """Return the role of a name with this value: a flag has none, and steps are counted in whole numbers."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int) and normal(name).endswith("step_size"):
+        return next(role for role in ROLES if role.name == "schedule")
+    return role_of(name)
 
 
 def is_vague(name: str) -> bool:
@@ -164,7 +177,8 @@ def _range(way: str, value: float, whole: bool) -> tuple[tuple[float, float], st
     elif whole and value > 0:
         found = (max(1, value // 2), value * 2), "log" if value >= 16 else "linear", True
     elif value > 0:
-        found = (_round(value / 2), _round(value * 2)), "linear", False
+        most = 1.0 if way == "scale-to-one" and value < 1 else math.inf
+        found = (_round(value / 2), min(most, _round(value * 2))), "linear", False
     return found
 
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rsi_anything.project.detect.code import Call, Code, dotted, keyword, scalar, text_of
+from rsi_anything.project.detect.code import Call, Code, dotted, keyword, mentions, scalar, text_of
 from rsi_anything.project.detect.findings import Knob, Option, Scalar
 from rsi_anything.project.detect.knob_roles import (
     choices_of,
@@ -13,11 +13,12 @@ from rsi_anything.project.detect.knob_roles import (
     never_a_knob,
     order_of,
     range_of,
-    role_of,
+    role_for,
 )
 from rsi_anything.project.detect.scan import SourceFile
 from rsi_anything.project.detect.spans import literal, pattern_for, span_of
 
+_MOST_SETTINGS = 100
 _GAP = r"[^\n]*?"
 _SURE = {
     "option": (0.9, "the default of a command-line option"),
@@ -43,11 +44,33 @@ class Named:
     help: str = ""
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A knob whose pattern is not made yet: making it takes a while, and most of a large project's are never shown."""
+
+    knob: Knob
+    file: SourceFile
+    span: tuple[int, int] | None
+    value: Scalar | None
+    anchors: tuple[str, ...] = ()
+
+
 def options_in(code: Code) -> list[Option]:
     """Return the command-line options that argparse, click, absl or typer declare."""
     found = [_option(code, call) for call in code.called("add_argument", "option")]
     found += [_flag(code, call) for call in code.calls if call.last.startswith("DEFINE_")]
-    return [option for option in found if option is not None]
+    return [option for option in found if option is not None] + list(_settings(code))
+
+
+def _settings(code: Code) -> Iterator[Option]:
+    """Yield the constants at the top of a file: paths and names that other findings refer to."""
+    top = [item for item in code.assignments if not item.scope and scalar(item.value) is not None]
+    for item in top[:_MOST_SETTINGS]:
+        yield Option(
+            file=code.file.path, name=item.name, flags=(), default=scalar(item.value), confidence=0.8,
+            reason="it is a constant at the top of the file",
+            evidence=(code.file.evidence(item.value.lineno, f"{item.name} is set"),),
+        )  # fmt: skip
 
 
 def _option(code: Code, call: Call) -> Option | None:
@@ -87,7 +110,7 @@ def constant(node: ast.expr | None) -> ast.expr | None:
     for _ in range(4):
         if node is None or scalar(node) is not None:
             return node
-        if isinstance(node, ast.IfExp):
+        if isinstance(node, ast.IfExp) and mentions(node.test, "argv", "environ"):
             node = node.orelse
         elif isinstance(node, ast.Call) and dotted(node.func) in {"int", "float"} and len(node.args) == 1:
             node = node.args[0]
@@ -195,30 +218,26 @@ def parameters_of(codes: list[Code]) -> dict[str, list[str]]:
     return {name: names for name, names in found.items() if names}
 
 
-def knobs_in(code: Code, parameters: dict[str, list[str]]) -> list[Knob]:
+def knobs_in(code: Code, parameters: dict[str, list[str]]) -> list[Candidate]:
     """Return the knobs of a file; a place that is found in two ways counts once, the surer way first."""
-    found: dict[tuple[int, int], Knob] = {}
+    found: dict[tuple[int, int], Candidate] = {}
     for named in sorted(named_in(code, parameters), key=lambda item: -_SURE[item.how][0]):
         span = span_of(code.file, named.node)
         if span is None or span in found:
             continue
         knob = _knob(code.file, named, span)
         if knob is not None:
-            found[span] = knob
+            found[span] = Candidate(knob, code.file, span, scalar(named.node), named.anchors)
     return list(found.values())
 
 
 def _knob(file: SourceFile, named: Named, span: tuple[int, int]) -> Knob | None:
     value = scalar(named.node)
-    text = file.text[slice(*span)]
     if isinstance(value, str) and not named.choices:
         value = number(value)  # an environment variable's fallback is a number in quotes
-    role = None if isinstance(value, bool) else role_of(named.name)
+    role = role_for(named.name, value)
     known = role is not None and (named.how in {"option", "field"} or not is_vague(named.name))
     if value is None or never_a_knob(named.name) or not (known or named.how in {"option", "constant", "field"}):
-        return None
-    pattern = pattern_for(file, span, scalar(named.node), named.anchors)
-    if pattern is None:
         return None
     confidence, why = _SURE[named.how]
     if role is None or is_vague(named.name):
@@ -227,16 +246,22 @@ def _knob(file: SourceFile, named: Named, span: tuple[int, int]) -> Knob | None:
     knob = make_knob(file, named.name, value, span[0], whence=whence, confidence=confidence)
     if knob is None:
         return None
-    choices = knob.choices or named.choices or None
-    evidence = (file.evidence(file.line_at(span[0]), f"{named.name} is {text}"),)
-    return replace(knob, pattern=pattern, flags=named.flags, choices=choices, evidence=evidence)
+    return replace(knob, flags=named.flags, choices=knob.choices or named.choices or None)
+
+
+def located(candidate: Candidate) -> Knob | None:
+    """Return the knob with a pattern that finds its value and nothing else, or None where there is none."""
+    if candidate.knob.key is not None or candidate.span is None:
+        return candidate.knob
+    pattern = pattern_for(candidate.file, candidate.span, candidate.value, candidate.anchors)
+    return None if pattern is None else replace(candidate.knob, pattern=pattern)
 
 
 def make_knob(
     file: SourceFile, name: str, value: Scalar, offset: int, *, whence: str, confidence: float, key: str | None = None
 ) -> Knob | None:
     """Return a knob with the range its role gives; a text is one only by its choices, which the caller knows."""
-    role = None if isinstance(value, bool) else role_of(name)
+    role = role_for(name, value)
     ranged = range_of(role, value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     choices: tuple[Scalar, ...] | None = (True, False) if isinstance(value, bool) else choices_of(role, value)
     if ranged is None and isinstance(value, int | float) and not isinstance(value, bool):

@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rsi_anything.project.detect.code import Code
@@ -15,6 +15,7 @@ _TRAINS = frozenset({"backward", "fit", "minimize", "SGD", "fit_generator", "tra
 _MAYBE = frozenset(
     {"train", "step", "run", "optimize", "learn", "fit_transform", "evolve", "train_model", "train_one_epoch"}
 )
+_SEARCHES = frozenset({"run", "optimize", "evolve", "solve"})
 _GOOD = re.compile(r"train|finetun|fit\b|main|experiment|optimi[sz]|learn|run(?!ner)", re.IGNORECASE)
 _BAD = re.compile(
     r"sampl|generat|infer|predict|eval|test|download|prepare|preproc|dataset|data[_/]|plot|visuali|convert|export|setup|install"
@@ -29,6 +30,7 @@ _CPU = re.compile(
 _NO_TRAINING = re.compile(
     r"--?(?:sample|eval|test|generate|predict|infer|no[_-]train)\w*(?:[-_]only)?(?![\w-])(?! *=? *\d)"
 )
+_MOST_SOURCES = 60
 _MEASURES = re.compile(r"eval|test|infer|sampl|predict", re.IGNORECASE)
 _WEIGHT = {"prose": 0.3, "script": 0.25, "makefile": 0.2, "inline": 0.2, "docstring": 0.2}
 
@@ -43,7 +45,8 @@ class _Target:
 def training_strength(code: Code) -> float:
     """Say from 0 to 1 how much a file looks as if running it trains something."""
     lasts = {call.last for call in code.calls}
-    strength = 0.6 * bool(lasts & _TRAINS) + 0.2 * bool(lasts & _MAYBE)
+    searches = bool(lasts & _SEARCHES) and "print" in lasts
+    strength = max(0.6 * bool(lasts & _TRAINS), 0.4 * searches) + 0.2 * bool(lasts & _MAYBE)
     return min(1.0, strength + 0.2 * bool(_GOOD.search(posixpath.basename(code.file.path))))
 
 
@@ -75,7 +78,20 @@ def launches_in(
                 reason="running this script trains something, by the calls in it; nothing says how to start it",
                 evidence=entry.evidence,
             ))  # fmt: skip
-    return sorted(launches.values(), key=lambda launch: -launch.confidence)
+    ranked = sorted(launches.values(), key=lambda launch: -launch.confidence)
+    return [replace(launch, sources=_reached(launch.script, local)) for launch in ranked]
+
+
+def _reached(script: str, local: dict[str, set[str]]) -> tuple[str, ...]:
+    """Return the files that a script imports, directly or through others."""
+    seen = {script}
+    waiting = [script]
+    while waiting and len(seen) < _MOST_SOURCES:
+        for path in sorted(local.get(waiting.pop(), ())):
+            if path not in seen:
+                seen.add(path)
+                waiting.append(path)
+    return tuple(sorted(seen - {script}))
 
 
 def _local_imports(codes: list[Code]) -> dict[str, set[str]]:
@@ -121,7 +137,8 @@ def _launch(found: Scan, command: Command, strengths: dict[str, float], endless:
         score += 0.1
         reasons.append("its name says training")
     other = any(_MEASURES.match(posixpath.basename(config)) for config in target.configs)
-    if _BAD.search(name) or other or _NO_TRAINING.search(command.text):
+    named = _BAD.search(name) and not (name == "test.py" and strength >= 0.6)
+    if named or other or _NO_TRAINING.search(command.text):
         score *= 0.35
         reasons.append("but it seems to do something else than train")
     gpus = None

@@ -8,7 +8,9 @@ from rsi_anything.project.detect.scan import Scan, SourceFile, read_text
 
 _FILE = re.compile(r"(licen[cs]e|copying|unlicense|copyright)([-._][\w.-]*)?\Z", re.IGNORECASE)
 _GPL = r"gnu (?P<kind>lesser |affero |library )?general public license\s+version (?P<number>[23](?:\.\d)?)"
-_ISC = r"permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby "
+_ISC = (
+    r"permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby "
+)
 _BSD = r"redistribution and use in source and binary forms"
 _MIT = r"permission is hereby granted, free of charge, to any person obtaining a copy"
 _TEXTS = (
@@ -51,12 +53,12 @@ _MENTION = re.compile(
 def licences_in(project: Project, found: Scan) -> list[Fact]:
     """Return what the licence seems to be, the surest first: licence texts, then fields, then mentions."""
     facts: list[Fact] = []
-    for entry in project.files:
+    for entry in (*project.files, *project.above):
         if entry.path.count("/") <= 1 and _FILE.match(entry.path.rpartition("/")[2]) and entry.size < 200_000:
             file = read_text(project, entry, "prose")
             known = _of_text(file) if file else None
             if file and known:
-                low = 0.2 if "/" in entry.path else 0.0
+                low = 0.2 if "/" in entry.path[1:] else 0.0
                 facts.append(
                     _fact(file, known[0], known[1], 0.95 - low, "the licence file's text is that of this licence")
                 )

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _HUGE = 1e9
 _OBJECTIVE = re.compile(r"(?:(?:g ?)?best ?y|y ?best|(?:best )?(?:fitness|objective|value)|best score)\Z")
@@ -93,6 +94,7 @@ def words_of(text: str) -> list[str]:
     return [word.lower() for word in _PIECE.findall(spaced)]
 
 
+@lru_cache(maxsize=8192)
 def recognise(text: str) -> tuple[Word, str] | None:
     """Return the kind of metric that a phrase ends with, and its split, or None."""
     words = words_of(text)[-8:]

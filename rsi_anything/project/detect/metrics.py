@@ -12,6 +12,7 @@ from rsi_anything.project.detect.scan import unique
 from rsi_anything.project.evidence import Evidence
 
 _HOLE = "\x00"
+_DEEPEST = 40
 _PRINTS = frozenset({"print", "info", "debug", "warning", "write", "echo", "secho", "log", "set_description"})
 _BOARDS = frozenset({"add_scalar", "log_metric", "scalar", "log_scalar", "record", "track", "report_scalar", "logkv"})
 _FILES = frozenset({"dump", "dumps", "append", "writerow", "update"})
@@ -148,14 +149,14 @@ def _pairs(call: Call) -> Iterator[tuple[str, str, bool]]:
             yield "print", text, bool(_PERCENT.search(text))
 
 
-def _template(node: ast.expr) -> str | None:
+def _template(node: ast.expr, depth: int = _DEEPEST) -> str | None:
     """Return a printed text with a hole for each value: of an f-string, `%`, `.format` or a sum."""
     if isinstance(node, ast.JoinedStr):
         return "".join(_piece(part) for part in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and (text := text_of(node.left)) is not None:
         return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[sdifgeE]", _HOLE, text)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _template(node.left), _template(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth:
+        left, right = _template(node.left, depth - 1), _template(node.right, depth - 1)
         return None if left is None and right is None else f"{left or _HOLE}{right or _HOLE}"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         text = text_of(node.func.value)
@@ -176,7 +177,7 @@ def _piece(part: ast.expr) -> str:
 
 def _name_of(node: ast.expr) -> str:
     if isinstance(node, ast.Subscript):
-        return f"{_name_of(node.value)} {text_of(node.slice) or ''}"
+        return f"{dotted(node.value).replace('.', ' ')} {text_of(node.slice) or ''}"
     return dotted(node).replace(".", " ")
 
 

@@ -4,25 +4,25 @@ import ast
 import posixpath
 import re
 
-from rsi_anything.project.detect.code import Call, Code, dotted, keyword, text_of
+from rsi_anything.project.detect.code import Call, Code, dotted, keyword, mentions, text_of
 from rsi_anything.project.detect.findings import Output
 
 _SAVES: dict[str, tuple[int, str]] = {
     "torch.save": (1, "weights"), "save_model": (0, "model"), "save_pretrained": (0, "model"), "imwrite": (0, "figure"),
     "joblib.dump": (1, "model"), "np.save": (0, "array"), "numpy.save": (0, "array"), "np.savez": (0, "array"),
     "np.savez_compressed": (0, "array"), "save_file": (1, "weights"), "to_csv": (0, "table"), "savefig": (0, "figure"),
-    "save_weights": (0, "weights"), "to_parquet": (0, "table"), "log_model": (1, "model"), "save": (0, "file"),
+    "save_weights": (0, "weights"), "to_parquet": (0, "table"), "save": (0, "file"),
 }  # fmt: skip
 _SETTINGS = re.compile(r"(self\.)?(args|opt|opts|config|cfg|conf|hparams|params|FLAGS|flags)\Z")
 _SURE = {"weights": 0.85, "model": 0.8, "array": 0.7, "table": 0.6, "file": 0.55, "text": 0.5, "figure": 0.3}
 _HOPS = 8
 # Nothing is known of such a path, or it is outside.
-_EMPTY = re.compile(r"\.?\Z|\{\w*\}\Z|[*/.]+\Z|\.\./|/|https?:")
+_EMPTY = re.compile(r"\.?\Z|[*/.]+\Z|\.\./|/|https?:")
 
 
 def outputs_in(code: Code) -> list[Output]:
     """Return what a file writes; `{name}` in a path stands for a setting, `*` for what cannot be known."""
-    names = {item.name: item.value for item in code.assignments}
+    names = {item.name: item.value for item in code.assignments} | code.opened
     found: list[Output] = []
     for call in code.calls:
         node, what = _destination(call)
@@ -31,7 +31,8 @@ def outputs_in(code: Code) -> list[Output]:
         path = posixpath.normpath((path or "").replace("{__file__}", folder or "."))
         if not _EMPTY.match(path):
             found.append(Output(
-                path=path, what=what, file=code.file.path, confidence=_SURE[what], reason=f"the code saves {what} there",
+                path=path, what=what, file=code.file.path, confidence=_SURE[what],
+                reason=f"the code saves {what} there",
                 evidence=(code.file.evidence(call.node.lineno, f"{call.last} writes {path}", call.node.end_lineno),),
             ))  # fmt: skip
     return found
@@ -57,7 +58,7 @@ def _path(node: ast.expr, names: dict[str, ast.expr], hops: int) -> str | None:
     if isinstance(node, ast.Name):
         value = names.get(node.id)
         known = _path(value, names, hops - 1) if value is not None and text_of(value) is None else None
-        path = known or f"{{{node.id}}}"
+        path = known or (f"{{{node.id}}}" if value is not None else "*")
     elif isinstance(node, ast.Attribute):
         path = f"{{{node.attr}}}" if _SETTINGS.match(dotted(node.value)) else "*"
     elif isinstance(node, ast.JoinedStr):
@@ -80,7 +81,7 @@ def _hole(part: ast.expr, names: dict[str, ast.expr], hops: int) -> str:
 
 def _of_call(node: ast.Call, names: dict[str, ast.expr], hops: int) -> str | None:
     name = dotted(node.func)
-    if name.endswith("path.dirname") and node.args and "__file__" in ast.dump(node.args[0])[:300]:
+    if name.endswith("path.dirname") and node.args and mentions(node.args[0], "__file__"):
         return "{__file__}"
     if name.endswith("path.join"):
         return "/".join(_path(argument, names, hops - 1) or "*" for argument in node.args)

@@ -6,22 +6,25 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from rsi_anything.project.detect.code import Code, keyword, parse, text_of
 from rsi_anything.project.detect.commands import Command
 from rsi_anything.project.detect.distributions import DISTRIBUTIONS, EXTRA
 from rsi_anything.project.detect.findings import Fact, Requirement
-from rsi_anything.project.detect.scan import Scan, SourceFile, is_aside, unique
+from rsi_anything.project.detect.scan import Scan, SourceFile, unique
 from rsi_anything.project.evidence import Evidence
 
 _NEED = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)[ \t]*(?:\[[^\]]*\])?[ \t]*\(?(?P<spec>(?:[<>=!~]=?=?[^;#()]*)?)"
 )
-_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*)")
 _CONDA = re.compile(r"^(?P<indent>[ \t]*)-[ \t]+(?P<name>[A-Za-z0-9][\w.-]*)[ \t]*(?P<spec>(?:[=<>!~][^#]*)?)(?:#.*)?$")
-_OWN = re.compile(r"""(?m)^[ \t]*name\s*=\s*['"]?([A-Za-z0-9._-]+)""")
-_VALUED = frozenset({"-r", "--requirement", "-c", "--constraint", "-f", "--find-links", "-i", "--index-url", "-e", "-t"})
+_OWN = re.compile(r"""(?m)(?:^|[(,])[ \t]*name\s*=\s*['"]?([A-Za-z0-9._-]+)""")
+_VALUED = frozenset(
+    {"-r", "--requirement", "-c", "--constraint", "-f", "--find-links", "-i", "--index-url", "-e", "-t"}
+)
 _NOT_PYTHON = frozenset(
     {"python", "pip", "cudatoolkit", "cuda", "conda", "mkl", "nodejs", "openmpi", "ffmpeg", "git", "gcc"}
 )
@@ -31,6 +34,7 @@ _OLD = frozenset(
 _SIDE = re.compile(r"(^|/)(tests?|docs?|\.github|benchmarks?)(/|$)|(^|/)(conftest|test_\w+|\w+_test|setup)\.py\Z")
 
 
+@lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """Return a distribution's name as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -65,7 +69,9 @@ def _named(command: Command) -> list[str]:
     words = command.words()
     words = words[words.index("install") + 1 :] if "install" in words else []
     pairs = zip(["", *words], words, strict=False)
-    return [word for before, word in pairs if before not in _VALUED and not word.startswith((".", "-")) and "/" not in word]
+    return [
+        word for before, word in pairs if before not in _VALUED and not word.startswith((".", "-")) and "/" not in word
+    ]
 
 
 def _add(
@@ -162,28 +168,29 @@ def _of_conda(file: SourceFile) -> Iterator[tuple[int, str]]:
 
 
 def _imported(found: Scan, codes: list[Code]) -> Iterator[tuple[str, Evidence, bool]]:
-    local = _local_names(found)
+    """Yield the distributions that are imported, each at most eight times, and whether the place is aside."""
+    local = _local_names(found) | sys.stdlib_module_names | _OLD
     seen: dict[str, int] = {}
-    places = [
-        (code.file.path, name, code.file.evidence(line, f"imports {name}"))
-        for code in codes
-        for name, line in code.imports
-    ]
-    for path, head in found.light:
-        for match in _IMPORT.finditer(head):
-            name = match[1].decode("ascii", "replace")
-            line = head.count(b"\n", 0, match.start(1)) + 1
-            places.append((path, name, Evidence(path, line, line, f"imports {name}")))
-    for path, name, evidence in places:
+    for path, name, line in _import_places(found, codes):
         top = name.partition(".")[0]
-        if not top or name.startswith(".") or top in local or top in sys.stdlib_module_names | _OLD or is_aside(path):
+        if not top or top in local:
             continue
-        aside = bool(_SIDE.search(path))
         extra = next((other for module, other in EXTRA.items() if name.startswith(module)), None)
         for distribution in (DISTRIBUTIONS.get(top, top), extra):
             if distribution is not None and seen.get(distribution, 0) < 8:
                 seen[distribution] = seen.get(distribution, 0) + 1
-                yield distribution, evidence, aside
+                yield distribution, Evidence(path, line, line, f"imports {name}"), bool(_SIDE.search(path))
+
+
+def _import_places(found: Scan, codes: list[Code]) -> Iterator[tuple[str, str, int]]:
+    for code in codes:
+        for name, line in code.imports:
+            yield code.file.path, name, code.file.evidence(line, "").line_from
+    for path, head in found.light:
+        for number, text in enumerate(head.split(b"\n"), start=1):
+            match = _IMPORT.match(text) if b"import" in text else None
+            if match:
+                yield path, match[1].decode("ascii", "replace"), number
 
 
 def _local_names(found: Scan) -> set[str]:

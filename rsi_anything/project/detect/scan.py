@@ -1,7 +1,6 @@
 """Chooses which files of a project are worth reading, and reads each of them once, in bounded amounts."""
 
 import re
-import stat
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,8 +54,8 @@ _IMPORTANT = re.compile(
     r"train|main|run|fit|experiment|finetune|pretrain|optim|config|model|eval|bench|demo|search", re.IGNORECASE
 )
 _ASIDE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?|ci|\.github|legacy|deprecated|old)(/|$)", re.IGNORECASE)
-_MOST_FILES = {"python": 400, "prose": 40, "shell": 60, "config": 200, "notebook": 40, "make": 20, "needs": 40}
-_MOST_BYTES = {"python": 1_200_000, "prose": 1_500_000, "shell": 600_000, "config": 1_500_000, "notebook": 2_000_000}
+_MOST_FILES = {"python": 300, "prose": 40, "shell": 60, "config": 200, "notebook": 40, "make": 20, "needs": 40}
+_MOST_BYTES = {"python": 1_000_000, "prose": 1_500_000, "shell": 600_000, "config": 1_500_000, "notebook": 2_000_000}
 _NEEDS = re.compile(
     r"(^|/)(requirements[^/]*\.(txt|in)|requirements/[^/]+\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|environment[^/]*\.ya?ml"
     r"|conda[^/]*\.ya?ml|\.python-version|runtime\.txt|python_env\.ya?ml|Dockerfile[^/]*)\Z"
@@ -187,11 +186,7 @@ def read_text(project: Project, entry: FileEntry, kind: str) -> SourceFile | Non
 
 def _read(project: Project, path: str, most: int) -> bytes:
     try:
-        place = project.folder / path
-        if not stat.S_ISREG(place.lstat().st_mode):
-            return b""
-        with place.open("rb") as file:
-            return file.read(most)
+        return project.read(path, most)
     except OSError:
         return b""  # the copy was damaged meanwhile: nothing is found in it
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import cycle
 
 from rsi_anything.project.detect.scan import SourceFile
 
@@ -9,6 +10,8 @@ NUMBER = r"[-+.\deE_]+"  # loose on purpose: it must match whatever is put in th
 _END = r"(?![\w.])"
 _KEYWORD = r"True|False|None"
 _MOST_BEFORE = 6
+_NUMBER_OR_GAP = re.compile(r"([ \t]+|(?<![\w.])[-+]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))")
+_LOOSE = {True: r"[ \t]*", False: NUMBER}
 
 
 def span_of(file: SourceFile, node: ast.expr) -> tuple[int, int] | None:
@@ -90,7 +93,14 @@ def _spans(pattern: str, text: str) -> list[tuple[int, int]]:
 
 
 def _loose(text: str) -> str:
-    """Return a literal text as a pattern that does not mind how wide its gaps are."""
+    """Return a literal text as a pattern that minds neither the width of its gaps nor the numbers in it.
+
+    The numbers may be knobs themselves, and this pattern must hold when they change.
+    """
     indent = text[: len(text) - len(text.lstrip(" \t"))]
-    parts = re.split(r"[ \t]+", text[len(indent) :])
-    return literal(indent) + r"[ \t]*".join(literal(part) for part in parts)
+    pieces = _NUMBER_OR_GAP.split(text[len(indent) :])
+    loose = [
+        literal(piece) if even else _LOOSE[piece[:1].isspace()]
+        for piece, even in zip(pieces, cycle((True, False)), strict=False)
+    ]
+    return literal(indent) + "".join(loose)
