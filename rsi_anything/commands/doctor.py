@@ -8,6 +8,8 @@ from harness.errors import ExitCode
 _EXAMPLES = """\
 example:
   rsi doctor
+
+Exit code 3 says that something is missing; built-in agents may run all the same, with weaker isolation.
 """
 
 
@@ -18,12 +20,20 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look at the machine."""
+    # Loaded here so that `rsi --help` stays quick.
+    from dataclasses import asdict
+
     from harness.sandbox.doctor import doctor
     from rsi_anything.commands.output import emit, emit_json
 
     lines = doctor()
+    lacking = any(line.ok is False for line in lines)
     if args.json:
-        emit_json({"lines": lines})
+        emit_json({"ok": not lacking, "lines": [asdict(line) for line in lines]})
     else:
-        emit("\n".join(lines))
-    return ExitCode.DONE
+        words = {True: "ok", False: "lacking", None: "without"}
+        for line in lines:
+            emit(
+                f"{words[line.ok]:<8} {line.what}: {line.detail}" + (f"\n{'':<8} next: {line.fix}" if line.fix else "")
+            )
+    return ExitCode.MISSING_PREREQUISITE if lacking else ExitCode.DONE

@@ -29,11 +29,11 @@ def run(args: argparse.Namespace) -> int:
 
     from harness.errors import InputError
     from harness.report.record import load
-    from harness.run.folder import write_atomic
+    from harness.run.folder import RunFolder, write_atomic
     from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json
 
-    record = load(resolve_run(args.run))
+    record = load(RunFolder(resolve_run(args.run)))
     out = Path(args.out) if args.out else record.folder.report if args.format == "html" else None
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InputError(

@@ -24,10 +24,11 @@ def run(args: argparse.Namespace) -> int:
     from harness.report.data import record_json
     from harness.report.record import load
     from harness.report.screen import overview
+    from harness.run.folder import RunFolder
     from harness.run.names import resolve_run
     from rsi_anything.commands.output import emit, emit_json
 
-    record = load(resolve_run(args.run))
+    record = load(RunFolder(resolve_run(args.run)))
     if args.json:
         emit_json(record_json(record))
     else:

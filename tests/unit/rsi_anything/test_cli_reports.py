@@ -82,3 +82,25 @@ def test_a_report_that_cannot_be_written_is_refused_before_it_is_drawn(
     assert cli.main(["report", "calm-otter", "--out", out]) == ExitCode.WRONG_INPUT
     assert "next:" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (None, 0), (False, ExitCode.MISSING_PREREQUISITE)])
+def test_doctor_says_what_is_lacking_and_how_to_get_it(ok, code, monkeypatch, capsys) -> None:
+    from harness.sandbox.doctor import DoctorLine
+
+    line = DoctorLine("git", ok, "looked for", "" if ok else "install git")
+    monkeypatch.setattr("harness.sandbox.doctor.doctor", lambda: [line])
+    assert cli.main(["doctor"]) == code
+    out = capsys.readouterr().out
+    assert "git: looked for" in out
+    assert ("next: install git" in out) == (not ok)
+    assert cli.main(["doctor", "--json"]) == code
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == {"ok": code == 0, "lines": [{"what": "git", "ok": ok, "detail": "looked for", "fix": line.fix}]}
+
+
+def test_doctor_looks_at_this_machine(capsys) -> None:
+    assert cli.main(["doctor", "--json"]) in {0, ExitCode.MISSING_PREREQUISITE}
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    assert {"python", "git", "disk space"} <= {line["what"] for line in lines}
+    assert all(line["fix"] for line in lines if line["ok"] is False)
