@@ -136,6 +136,8 @@ def _guarded(argv: list[str]) -> int:
         return _fail(Interrupted("stopped; what was accepted is on disk", next_step=_same_command(argv)), argv)
     except RsiError as error:
         return _fail(error, argv)
+    except OSError as error:
+        return _fail(_machine(error) or _bug(error, argv), argv)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a log file
         return _fail(_bug(error, argv), argv)
 
@@ -207,6 +209,26 @@ def _same_command(argv: list[str]) -> str:
     from shlex import join  # needed after an interruption alone
 
     return join(["rsi", *argv])
+
+
+def _machine(error: OSError) -> RsiError | None:
+    """Return the error for what a person can mend: a full disk, a folder that may not be used."""
+    import errno  # needed after such an error alone
+
+    mends = {
+        (errno.ENOSPC, errno.EDQUOT): "make room, or set RSI_HOME to a folder on a larger disk",
+        (
+            errno.EACCES,
+            errno.EPERM,
+            errno.EROFS,
+        ): "change its permissions, or set RSI_HOME to a folder that you may write",
+        (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG): "name a folder, or set RSI_HOME to one",
+    }
+    for numbers, mend in mends.items():
+        if error.errno in numbers and error.filename is not None:
+            what = (error.strerror or "input and output failed").lower()
+            return RsiError(f"a file could not be used: {what}", where=os.fsdecode(error.filename), next_step=mend)
+    return None
 
 
 def _bug(error: Exception, argv: list[str]) -> RsiError:

@@ -1,5 +1,6 @@
 """The command line parses, dispatches, and turns every way of failing into a few lines and an exit code."""
 
+import errno
 import json
 import os
 import subprocess
@@ -112,6 +113,23 @@ def test_a_bug_of_ours_goes_to_a_log_file(failing, capsys) -> None:
     text = log.read_text("utf-8")
     assert "ZeroDivisionError: oops" in text
     assert "command: rsi runs" in text
+
+
+@pytest.mark.parametrize("error_class", [PermissionError, NotADirectoryError, OSError])
+def test_what_a_person_can_mend_is_no_bug(error_class, failing, capsys) -> None:
+    numbers = {PermissionError: errno.EACCES, NotADirectoryError: errno.ENOTDIR, OSError: errno.ENOSPC}
+    failing(error_class(numbers[error_class], os.strerror(numbers[error_class]), "/some/place"))
+    assert cli.main(["runs"]) == ExitCode.FAILED
+    err = capsys.readouterr().err
+    assert "where: /some/place" in err
+    assert "RSI_HOME" in err
+    assert not paths.logs().exists()
+
+
+def test_an_io_error_that_nobody_foresaw_keeps_its_traceback(failing, capsys) -> None:
+    failing(OSError("no number"))
+    assert cli.main(["runs"]) == ExitCode.FAILED
+    assert "this is a bug of ours" in capsys.readouterr().err
 
 
 def test_a_bug_without_a_place_for_its_log_is_still_told(failing, capsys, monkeypatch) -> None:
