@@ -1,0 +1,5 @@
+from search import Walk
+
+
+def load():
+    return Walk()
