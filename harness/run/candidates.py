@@ -32,6 +32,7 @@ _DOT_GIT = re.compile(
     r"(\.git|git~[0-9]+|\.gitmodules|(gitmod|gi7eba)~[0-9]+)([ .:].*)?",  # the short names are NTFS's
     re.IGNORECASE | re.DOTALL,
 )
+_ESCAPED = re.compile(r"%([0-9A-F]{2})(.*)", re.DOTALL)
 
 
 class CandidateRepo:
@@ -211,10 +212,15 @@ def _is_text(content: bytes) -> bool:
 
 def _holdable(part: str) -> str:
     """Return a name that git agrees to hold: where some file system sees `.git` in it, its first letter is escaped."""
-    plain = "".join(c for c in part if unicodedata.category(c) != "Cf")
-    if any(_DOT_GIT.fullmatch(piece) for piece in plain.split("\\")):
+    escaped = _ESCAPED.match(part)
+    if _is_forbidden(part) or (escaped and _is_forbidden(chr(int(escaped[1], 16)) + escaped[2])):
         return f"%{ord(part[0]):02X}{part[1:]}".replace("\\", "%5C")
     return part
+
+
+def _is_forbidden(part: str) -> bool:
+    plain = "".join(c for c in part if unicodedata.category(c) != "Cf")
+    return any(_DOT_GIT.fullmatch(piece) for piece in plain.split("\\"))
 
 
 def _cannot(what: str, where: Path) -> RsiError:

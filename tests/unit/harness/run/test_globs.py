@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.run.globs import Globs
@@ -87,12 +87,14 @@ GLOBS = st.lists(PARTS, min_size=1, max_size=5).map("/".join)
 PATHS = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=5).map("/".join)
 
 
+@settings(deadline=None)
 @given(st.lists(GLOBS, min_size=1, max_size=4), PATHS)
 def test_it_agrees_with_a_naive_matcher(globs: list[str], path: str) -> None:
     expected = any(naive(glob.split("/"), path.split("/")) for glob in globs)
     assert Globs(globs).matches(path) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(GLOBS, min_size=1, max_size=4), PATHS)
 def test_pruning_loses_nothing(globs: list[str], path: str) -> None:
     compiled = Globs(globs)

@@ -42,7 +42,9 @@ def read(folder: Path, content: str | bytes | None, contract: Contract | None = 
         (' \n{"loss":1e-3}\n', 0.001, {}),
     ],
 )
-def test_a_number_in_its_domain_is_scored(tmp_path: Path, content: str, metric: float, details: dict[str, float]) -> None:
+def test_a_number_in_its_domain_is_scored(
+    tmp_path: Path, content: str, metric: float, details: dict[str, float]
+) -> None:
     finding = read(tmp_path, content)
     assert (finding.verdict, finding.metric, finding.details) == (Verdict.SCORED, metric, details)
 
@@ -163,9 +165,7 @@ def place(kind: str, folder: Path, outside: Path) -> None:
             file.truncate(20 << 30)
 
 
-@pytest.mark.parametrize(
-    "kind", ["link", "link beside", "dangling", "hard link", "fifo", "folder", "device", "sparse"]
-)
+@pytest.mark.parametrize("kind", ["link", "link beside", "dangling", "hard link", "fifo", "folder", "device", "sparse"])
 def test_only_a_regular_file_with_one_name_is_read(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -235,10 +235,10 @@ def with_details(folder: Path, content: str | bytes, result: str = '{"loss": 1.5
 
 
 def test_the_details_carry_text_and_never_a_number_that_counts(tmp_path: Path) -> None:
-    told = json.dumps({"message": "loss on 3 of 4 shards\n\tgut – 名前", "evidence": "stderr: x", "loss": 0.1})
+    told = json.dumps({"message": "loss on 3 of 4 shards\n\tgut → 名前", "evidence": "stderr: x", "loss": 0.1})
     finding = with_details(tmp_path, told)
     assert finding.metric == 1.5
-    assert finding.message == "loss on 3 of 4 shards\n\tgut – 名前"
+    assert finding.message == "loss on 3 of 4 shards\n\tgut → 名前"
     assert finding.evidence == "stderr: x"
 
 
@@ -279,19 +279,20 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(value=JSON | st.dictionaries(st.sampled_from(["loss", "reward", "invalid", "violation", "x"]), NUMBERS))
 def test_whatever_json_there_is_the_verdict_is_sound(tmp_path: Path, value: Any) -> None:
     finding = read(tmp_path, json.dumps(value))
     if finding.verdict is Verdict.SCORED:
-        assert finding.metric is not None and math.isfinite(finding.metric) and 0 <= finding.metric <= 10
-        assert isinstance(value["loss"], int | float) and not isinstance(value["loss"], bool)
+        assert finding.metric is not None
+        assert 0 <= finding.metric <= 10
+        assert type(value["loss"]) in {int, float}
         assert all(math.isfinite(number) for number in finding.details.values())
     else:
         assert finding.metric is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(content=st.binary(max_size=200))
 def test_whatever_bytes_there_are_nothing_raises(tmp_path: Path, content: bytes) -> None:
     for name in ("reward.json", "reward-details.json"):

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.run.state import PHASES, Kind, State, Status, fold, step
@@ -140,7 +140,9 @@ def test_requests_are_handled_once() -> None:
 
 
 def test_an_image_made_ready_again_repeats_no_note_and_loses_none() -> None:
-    story = Story().begin().tell(Kind.NOTE, text="mine").tell(Kind.IMAGE_READY, digest="d", notes=["RUN was run", "new"])
+    story = (
+        Story().begin().tell(Kind.NOTE, text="mine").tell(Kind.IMAGE_READY, digest="d", notes=["RUN was run", "new"])
+    )
     assert story.state.notes == ("RUN was run", "mine", "new")
 
 
@@ -167,7 +169,7 @@ SECONDS = st.floats(min_value=0, max_value=1e5, allow_nan=False).map(lambda x: r
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Draw a run: rounds with retries, with or without waiting for the judge, crashes at any event, ends and resumes."""
+    """Draw a run: rounds with retries, waiting for the judge or not, crashes at any event, ends and resumes."""
     story = Story().begin()
     for number in range(1, draw(st.integers(0, 4)) + 1):
         story.open(number, draw(SECONDS)).freeze(number)
@@ -193,12 +195,14 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
     return story.events
 
 
+@settings(deadline=None)
 @given(stories(), st.data())
 def test_folded_piecewise_it_is_the_same(events: list[dict[str, Any]], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(events)))
     assert fold(events[cut:], fold(events[:cut])) == fold(events)
 
 
+@settings(deadline=None)
 @given(stories())
 def test_the_ledger_adds_up_to_the_wall_time_after_every_event(events: list[dict[str, Any]]) -> None:
     state = State()
@@ -213,6 +217,7 @@ def test_the_ledger_adds_up_to_the_wall_time_after_every_event(events: list[dict
     assert state.events == len(events)
 
 
+@settings(deadline=None)
 @given(stories())
 def test_at_most_one_submission_is_open_and_numbers_run_from_one(events: list[dict[str, Any]]) -> None:
     state = fold(events)
