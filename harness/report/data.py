@@ -23,6 +23,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
             "direction": "minimize" if summary.minimize else "maximize",
         },
         "baseline": _value(summary.baseline),
+        "author": _value(summary.author),
         "noise": _value(summary.noise),
         "floor": _value(summary.floor),
         "best": None if best is None else {"number": best.number, "metric": best.metric, "score": best.score},

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.report.numbers import duration, number
+from harness.report.numbers import duration, number, times
 from harness.report.record import Record
-from harness.report.summary import Summary, Value
+from harness.report.summary import Summary, Value, luck_bar
 from harness.report.tables import Column
 from harness.run.plan import Plan
 from harness.run.state import Submission
@@ -69,11 +69,13 @@ def ledger_rows(summary: Summary) -> list[tuple[str, ...]]:
 def measured_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return what was measured and where: baseline, noise, floor, best, improvement."""
     best = summary.best
-    rows = [
-        ("baseline", _measured(summary, summary.baseline)),
-        ("noise", _measured(summary, summary.noise)),
-        ("floor", _measured(summary, summary.floor)),
-    ]
+    rows = [("baseline", _measured(summary, summary.baseline))]
+    if summary.author is not None:
+        apart = summary.apart
+        # One judging stands against the mean of several: beyond this, host or noise are not what they were.
+        doubt = f"; {times(apart)} times the noise apart" if apart is not None and apart > luck_bar(1) else ""
+        rows.append(("the author's", _measured(summary, summary.author) + doubt))
+    rows += [("noise", _measured(summary, summary.noise)), ("floor", _measured(summary, summary.floor))]
     if best is None:
         return [*rows, ("best", "no submission was scored")]
     score = "" if best.score is None else f", score {number(best.score, 3)}"

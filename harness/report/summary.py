@@ -55,6 +55,8 @@ class Summary:
     unit: str
     minimize: bool
     baseline: Value | None
+    author: Value | None
+    """The baseline as the author measured it, where this host has one of its own."""
     noise: Value | None
     floor: Value | None
     best: Submission | None
@@ -77,6 +79,13 @@ class Summary:
         """How many decimals the metric is shown with."""
         values = (self.baseline.value if self.baseline else None, self.best.metric if self.best else None)
         return decimals(self.noise.value if self.noise else None, *values)
+
+    @property
+    def apart(self) -> float | None:
+        """How many times the noise this host's baseline and the author's are apart."""
+        if self.author is None or self.baseline is None or not self.noise or not self.noise.value:
+            return None
+        return abs(self.author.value - self.baseline.value) / self.noise.value
 
     @property
     def real(self) -> bool | None:
@@ -130,7 +139,7 @@ def summarize(plan: Plan, state: State, *, alive: bool = True) -> Summary:
     minimize = metric.get("direction") == "minimize"
     scored = [s for s in state.submissions if s.verdict is Verdict.SCORED and s.metric is not None]
     best = min(scored, key=lambda s: _badness(s.metric, minimize=minimize), default=None)
-    baseline, noise = _baseline(state, contract), _noise(state, contract)
+    baseline, noise = _measured(state, contract, "baseline"), _noise(state, contract)
     improvement = None
     if best is not None and best.metric is not None and baseline is not None:
         improvement = (baseline.value - best.metric) if minimize else (best.metric - baseline.value)
@@ -146,8 +155,9 @@ def summarize(plan: Plan, state: State, *, alive: bool = True) -> Summary:
         unit=metric.get("unit", ""),
         minimize=minimize,
         baseline=baseline,
+        author=_author(contract) if baseline is not None and baseline.source != AUTHOR else None,
         noise=noise,
-        floor=_floor(state, contract),
+        floor=_measured(state, contract, "floor"),
         best=best,
         improvement=improvement,
         times_noise=improvement / noise.value if improvement is not None and noise and noise.value else None,
@@ -180,12 +190,12 @@ def _badness(metric: float | None, *, minimize: bool) -> float:
     return metric if minimize else -metric
 
 
-def _baseline(state: State, contract: Mapping[str, Any]) -> Value | None:
-    return _measured(state, contract, "baseline")
-
-
-def _floor(state: State, contract: Mapping[str, Any]) -> Value | None:
-    return _measured(state, contract, "floor")
+def _author(contract: Mapping[str, Any]) -> Value | None:
+    reference = contract.get("reference", {})
+    if reference.get("baseline") is None:
+        return None
+    repeats = reference.get("repeats")
+    return Value(float(reference["baseline"]), f"mean of {repeats} judgings on {AUTHOR}" if repeats else AUTHOR)
 
 
 def _measured(state: State, contract: Mapping[str, Any], role: str) -> Value | None:

@@ -58,7 +58,7 @@ def _draw(form: str, record: Any) -> str:
     if form == "svg":
         from harness.report.curve import draw
 
-        return draw(record.summary, record.state.submissions)
+        return draw(record.summary, record.state.submissions, alone=True)
     from harness.report.screen import as_markdown
 
     return as_markdown(record)

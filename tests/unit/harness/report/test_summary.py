@@ -8,6 +8,7 @@ import statistics
 import pytest
 
 from harness.report.record import load
+from harness.report.rows import measured_rows
 from harness.report.summary import Summary, luck_bar
 
 
@@ -44,6 +45,14 @@ def test_the_direction_decides_what_is_best(make_run, handed, contract) -> None:
     summary = found(make_run, [handed(2.0), handed(2.3), handed(2.3)], contract=contract)
     assert summary.best.number == 2
     assert summary.improvement == pytest.approx(2.3 - 2.114)
+
+
+def test_a_control_far_from_the_authors_baseline_is_named(make_run, handed) -> None:
+    near = found(make_run, [handed(2.0)])
+    assert near.apart == pytest.approx(0.004 / 0.0042)
+    assert "apart" not in dict(measured_rows(near))["the author's"]
+    far = found(make_run, [handed(2.0)], control=2.2, name="b")
+    assert "21 times the noise apart" in dict(measured_rows(far))["the author's"]
 
 
 def test_the_authors_numbers_stand_in_for_a_missing_control(make_run, handed) -> None:
