@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from harness.sandbox.namespaces import NamespaceSandbox
 
 _SYSCTLS = (
-    ("user.max_user_namespaces", lambda value: value == "0", "sudo sysctl user.max_user_namespaces=15000"),
-    ("kernel.unprivileged_userns_clone", lambda value: value == "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    ("user.max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
+    ("kernel.unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
     (
         "kernel.apparmor_restrict_unprivileged_userns",
-        lambda value: value == "1",
-        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give this Python an AppArmor profile with userns",
+        "1",
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for Python",
     ),
 )
 _OVERLAY_REFUSERS = ("overlay", "aufs", "nfs", "nfs4", "fuse", "9p", "vfat", "lustre")
@@ -37,9 +37,9 @@ def sysctl(name: str) -> str | None:
 def forbidding_settings() -> list[Lack]:
     """Return the kernel settings that forbid user namespaces to ordinary users."""
     found = []
-    for name, forbids, fix in _SYSCTLS:
+    for name, forbidding, fix in _SYSCTLS:
         value = sysctl(name)
-        if value is not None and forbids(value):
+        if value == forbidding:
             found.append(Lack(f"{name} = {value} forbids user namespaces", fix))
     return found
 
@@ -61,7 +61,7 @@ def file_system_of(path: Path) -> str:
 
 
 def namespace_lacks(sandbox: "NamespaceSandbox") -> list[Lack]:
-    """Return what keeps this machine from boxes of namespaces: a box is made, and if that fails the reasons are sought."""
+    """Return what keeps this machine from boxes of namespaces, found out by making one."""
     if sys.platform != "linux":
         return [Lack("namespaces exist on Linux only", "use the docker sandbox, or plain processes (level process)")]
     spec = BoxSpec("probe", f"probe-{uuid.uuid4().hex[:12]}", Role.BUILD, sandbox.bare_image())
@@ -80,9 +80,7 @@ def _reasons(error: str) -> list[Lack]:
         found.append(Lack(f"an overlay cannot write to the file system of {home} ({kind})",
                           "set RSI_HOME to a folder on a local disk (ext4, xfs, btrfs)"))  # fmt: skip
     if not found:
-        found.append(
-            Lack(error, "allow namespaces (in a container: run it with --privileged), or use the docker sandbox")
-        )
+        found.append(Lack(error, "allow namespaces (a container needs --privileged), or use the docker sandbox"))
     return found
 
 
@@ -90,24 +88,25 @@ def describe_namespaces() -> list[str]:
     """Return what boxes of namespaces isolate on this machine, and what they do not."""
     groups = cgroups.plan("probe")
     root = os.geteuid() == 0
+    who = "root" if root else "this user"
+    folders = ", ".join(one.path for one in hostroot.shown())
     lines = [
-        "local, namespaces: own processes, files, network, host name and IPC; weaker than a container: the kernel and the "
-        "host's own programs are shared",
-        f"shown of the host: {', '.join(one.path for one in hostroot.shown())}; readable there is whatever "
-        f"{'root' if root else 'this user'} may read, except in /etc, where only what everybody may read is shown",
-        "not shown: homes, mounted disks, /run, /srv, our own data and the task; changes go to the box's own layer",
-        "no network unless the box asks for it; capabilities dropped, no gain by set-uid, calls that serve to break out refused",
+        "local, namespaces: own processes, files, network, host name and IPC",
+        "weaker than a container: the kernel and the host's own programs are shared",
+        f"shown of the host, read-only in effect: {folders}",
+        f"readable there is whatever {who} may read; in /etc only what everybody may read",
+        "not shown: homes, mounted disks, /run, /srv, our own data and the task",
+        "no network unless the box asks for it; capabilities dropped, no gain by set-uid, break-out calls refused",
         "GPUs of the host are visible to every box",
     ]
     if not root:
         lines.append("made by an ordinary user: root of the box is this user and nothing more")
         if subids.mapping() is None:
-            lines.append("one user only in a box (no range of ids in /etc/subuid, or no newuidmap): a judge cannot run "
-                         "candidate code as another user")  # fmt: skip
-    bounds = [name for name in ("memory", "pids") if name not in groups.folders]
+            lines.append("one user only in a box (no range in /etc/subuid, or no newuidmap)")
+    bounds = " and ".join(name for name in ("memory", "pids") if name not in groups.folders)
     if bounds:
-        lines.append(f"no control group for {' and '.join(bounds)}: bounded by rlimits, which hold for each process alone; "
-                     "running out of memory is not recognised")  # fmt: skip
+        lines.append(f"no control group for {bounds}: bounded by rlimits, for each process alone")
+        lines.append("running out of memory is not recognised")
     if not groups.can_freeze():
         lines.append("no control group to freeze: processes are stopped by signals")
     lines.append("disk space is watched, not enforced; one file cannot exceed the bound")
@@ -120,9 +119,10 @@ def describe_processes() -> list[str]:
         "local, plain processes: NOT isolated; own folder, own session and rlimits, killed with all descendants",
         "candidate code can read the host's files and use its network; do not run what you do not trust",
         "the judge's tests and a candidate run as the same user; a score made here is no proof",
-        "memory is bounded for each process alone; running out of it is not recognised; disk space is watched, not enforced",
+        "memory is bounded for each process alone; running out of it is not recognised",
+        "disk space is watched, not enforced; one file cannot exceed the bound",
     ]
     if os.geteuid() == 0:
-        lines.append("as root, processes become users of their own only where other users may pass the folders of RSI_HOME; "
-                     "elsewhere they stay root")  # fmt: skip
+        lines.append("as root, processes become users of their own where others may pass the folders of RSI_HOME")
+        lines.append("elsewhere they stay root")
     return lines

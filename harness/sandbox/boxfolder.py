@@ -216,7 +216,7 @@ def sweep(
 def owner_lives(lease: Mapping[str, Any]) -> bool:
     """Say whether the process that made a box still lives."""
     pid, started = lease["owner"]
-    return lease["boot"] == boot() and start_time(int(pid)) == started
+    return bool(lease["boot"] == boot() and start_time(int(pid)) == started)
 
 
 def _try_lock(held: int) -> bool:

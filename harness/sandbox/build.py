@@ -160,16 +160,17 @@ class Builder:
             else:
                 self._copy(instruction)
         settings = self.settings
+        final = workdir or settings.workdir
         value = {
             "layers": self.stack,
-            "workdir": workdir or settings.workdir,
+            "workdir": final,
             "env": settings.env,
             "notes": settings.notes,
             "hidden": [str(self.environment.resolve().parent)],
         }
         image_digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
         layers.save_image(image_digest, value)
-        return Image(image_digest, value["workdir"], dict(settings.env), tuple(settings.notes))
+        return Image(image_digest, final, dict(settings.env), tuple(settings.notes))
 
     def _next(self, *facts: str) -> str:
         """Return the digest of the layer that these facts make on top of the present ones."""

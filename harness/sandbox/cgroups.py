@@ -169,7 +169,7 @@ def _place(mount: tuple[Path, str], own: str) -> Path:
 def plan(name: str) -> Groups:
     """Return the groups that a box of that name would join; nothing is made yet, and there may be none."""
     own, mounted = _own(), _mounted()
-    folders = {}
+    folders: dict[str, str] = {}
     for controller in ("memory", "pids", "freezer", "cpu"):
         if controller in own and controller in mounted:
             base = _place(mounted[controller], own[controller])
@@ -191,6 +191,8 @@ def _unified(mount: tuple[Path, str], own: str, name: str) -> Groups:
         controllers = set(given.read_text().split())
         if {"memory", "pids"} <= controllers:
             inner = str(folder / f"rsi-{name}")
-            named = {controller: inner for controller in ("memory", "pids", "cpu") if controller in controllers}
+            named: dict[str, str] = {
+                controller: inner for controller in ("memory", "pids", "cpu") if controller in controllers
+            }
             return Groups({**named, "freezer": inner}, unified=True)
     return Groups({}, unified=True)

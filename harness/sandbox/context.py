@@ -88,10 +88,8 @@ class Context:
             raise instruction.refuse(f"{pattern} leaves the build context")
         if clean == ".":
             return [self.folder]
-        if re.search(r"[*?\[]", clean):
-            found = sorted(self.folder.glob(clean))
-        else:
-            found = [self.folder / clean]
+        is_glob = re.search(r"[*?\[]", clean) is not None
+        found = sorted(self.folder.glob(clean)) if is_glob else [self.folder / clean]
         kept = [path for path in found if os.path.lexists(path) and not self._left_out(path)]
         if not kept:
             raise instruction.refuse(f"{pattern} matches nothing in the build context")

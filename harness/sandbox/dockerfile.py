@@ -1,4 +1,4 @@
-"""Reads a Dockerfile into instructions that the local sandboxes can carry out; what they cannot is an InputError at its line."""
+"""Reads a Dockerfile into instructions for the local sandboxes; what they cannot do is an InputError at its line."""
 
 import io
 import json
@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import InputError
 
-KNOWN = frozenset(
-    {"FROM", "ARG", "ENV", "WORKDIR", "COPY", "ADD", "RUN", "USER", "EXPOSE", "LABEL", "MAINTAINER", "CMD", "ENTRYPOINT",
-     "SHELL", "STOPSIGNAL", "HEALTHCHECK"}
-)  # fmt: skip
+_LAYERED = ("COPY", "ADD", "RUN", "WORKDIR")
+_SETTING = ("FROM", "ARG", "ENV", "USER", "SHELL")
+_IGNORED = ("EXPOSE", "LABEL", "MAINTAINER", "CMD", "ENTRYPOINT", "STOPSIGNAL", "HEALTHCHECK")
+KNOWN = frozenset((*_LAYERED, *_SETTING, *_IGNORED))
 _REASONS = {
     "VOLUME": "a box keeps all that is written in its own layer, so volumes have no meaning",
     "ONBUILD": "no image is built from this one",
@@ -83,7 +84,7 @@ def read(file: Path) -> list[Instruction]:
     return found
 
 
-def _structure(text: str) -> list[dict[str, str | int]]:  # type: ignore[misc]
+def _structure(text: str) -> list[dict[str, Any]]:
     from dockerfile_parse import DockerfileParser  # here, as only a build needs it
 
     return list(DockerfileParser(fileobj=io.BytesIO(text.encode("utf-8"))).structure)

@@ -103,7 +103,8 @@ def _ids() -> DoctorLine:
         return DoctorLine("users in a box", True, "as root: all of them")
     if subids.mapping() is not None:
         return DoctorLine("users in a box", True, "a range of ids is lent in /etc/subuid")
-    fix = "install the package uidmap and add a range: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER"
+    ids = "100000-165535"
+    fix = f"install the package uidmap, then: sudo usermod --add-subuids {ids} --add-subgids {ids} USER"
     return DoctorLine("users in a box", None, "one: a judge cannot run candidate code as another user", fix)
 
 

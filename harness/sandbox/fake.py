@@ -6,8 +6,8 @@
 
     sandbox = FakeSandbox({"test.sh": judge})
 
-A callable that wants to be stopped like a process calls `box.checkpoint()`: it waits while the box is frozen and ends the
-thread when the process was killed.
+A callable that wants to be stopped like a process calls `box.checkpoint()`: it waits while the box is frozen and ends
+the thread when the process was killed.
 """
 
 import fnmatch
@@ -279,7 +279,7 @@ class FakeSandbox:
         layers.save_image(digest, {"layers": [digest]})
         return Image(digest, "/app", {"PATH": _PATH})
 
-    def build(self, environment: Path, *, workdir: str | None, timeout: float, progress: Progress) -> Image:
+    def build(self, environment: Path, *, workdir: str | None, timeout: float, progress: Progress) -> Image:  # noqa: ARG002 - copying takes no bound
         """Carry out COPY, ENV and WORKDIR; a RUN is noted and skipped."""
         if self.strikes(environment.parent.name, Fault.BUILD_FAILS):
             raise RsiError("the image could not be built", where=str(environment))

@@ -1,7 +1,7 @@
 """Which of the host's own files stand in for a base image, and which never do.
 
-An allow-list: system folders and the interpreter. Homes, mounted disks, run folders, our own data, the task that is being
-run and everything in /etc that only some users of the host may read are not shown.
+An allow-list: system folders and the interpreter. Homes, mounted disks, run folders, our own data, the task that is
+being run and everything in /etc that only some users of the host may read are not shown.
 """
 
 import functools
@@ -93,7 +93,7 @@ def hidden(*more: Path) -> list[str]:
 
 
 def secrets() -> list[str]:
-    """Return what lies in /etc, relative to it, that an ordinary user of the host may not read or that holds a password."""
+    """Return what in /etc, relative to it, an ordinary user may not read or that holds a password."""
     found: list[str] = []
     if os.geteuid() != 0:
         return found  # the kernel keeps them from this user's boxes
@@ -107,10 +107,8 @@ def secrets() -> list[str]:
                 continue
             is_folder = stat.S_ISDIR(info.st_mode)
             needed = stat.S_IROTH | (stat.S_IXOTH if is_folder else 0)
-            if (
-                info.st_mode & needed != needed
-                or entry.name in {"pip.conf", "sources.list"}
-                and has_password(entry.path)
+            if info.st_mode & needed != needed or (
+                entry.name in {"pip.conf", "sources.list"} and has_password(entry.path)
             ):
                 found.append(name)
             elif is_folder:

@@ -64,7 +64,7 @@ def overlays(folder: Path, spec: BoxSpec, stack: list[Path]) -> list[dict[str, A
 
 def _devices() -> list[str]:
     found = [path for pattern in _GPUS for path in sorted(glob.glob(pattern))]  # noqa: PTH207 - several roots
-    return [path for path in found if stat.S_ISCHR(os.stat(path).st_mode)]
+    return [path for path in found if stat.S_ISCHR(Path(path).stat().st_mode)]
 
 
 def _files(spec: BoxSpec) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import marshal
 import os
 import select
-
 import signal
 import time
 from collections.abc import Mapping, Sequence

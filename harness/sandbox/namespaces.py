@@ -1,4 +1,4 @@
-"""Boxes made of Linux namespaces and overlays of the host's own root; needs no daemon, and root only where the system does."""
+"""Boxes made of Linux namespaces and overlays of the host's own root, without a daemon and mostly without root."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

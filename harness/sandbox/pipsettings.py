@@ -1,4 +1,4 @@
-"""What a build box may use of the host's own pip settings, so that RUN pip install reaches what the host's pip reaches."""
+"""What a build box may use of the host's own pip settings, so that its pip reaches what the host's pip reaches."""
 
 import os
 import re

@@ -28,7 +28,7 @@ _END_SEC = 30.0
 
 
 def usable_path() -> str:
-    """Return the PATH of a box: the interpreter first, unless other users may not reach it and boxes are other users."""
+    """Return the PATH of a box: the interpreter first, unless the users that boxes become may not reach it."""
     path = hostroot.default_path()
     if os.geteuid() == 0 and not passable(Path(hostroot.prefix())):
         return ":".join(part for part in path.split(":") if not part.startswith(hostroot.prefix()))
@@ -265,7 +265,7 @@ class ProcessSandbox:
         layers.save_image(digest, {"layers": [digest]})
         return Image(digest, "/app", {"PATH": usable_path()})
 
-    def build(self, environment: Path, *, workdir: str | None, timeout: float, progress: Progress) -> Image:
+    def build(self, environment: Path, *, workdir: str | None, timeout: float, progress: Progress) -> Image:  # noqa: ARG002 - copying takes no bound
         """Carry out COPY, ENV and WORKDIR in a folder of the cache; a RUN is an error that names its line."""
         return build_tree(
             environment, workdir=workdir, progress=progress, level=self.level.value, default_path=usable_path()

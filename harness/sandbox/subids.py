@@ -1,4 +1,4 @@
-"""Ranges of user and group ids that the system lends an ordinary user, with which a rootless box has more than one user."""
+"""Ranges of ids that the system lends an ordinary user, with which a rootless box has more than one user."""
 
 import os
 import pwd

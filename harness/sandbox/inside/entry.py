@@ -1,10 +1,10 @@
-"""The way into a box: from a fork of the keeper to a command that runs as the box's root with little left to give up."""
+"""The way into a box: from a fork of the keeper to a command that runs as the box's root with little left to lose."""
 
 import os
 
 from harness.sandbox.inside import command, kernel, privileges
+from harness.sandbox.inside.wire import Record
 
-Record = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
 
 def run(request: Record, plan: Record, *, namespaces: list[int], groups: list[int], output: int, said: int) -> None:
     """Enter the box and run the request's command; never return."""

@@ -7,13 +7,14 @@ descriptor: what an image or an earlier box left lying at a path cannot turn a m
 import os
 
 from harness.sandbox.inside import kernel
-
-Plan = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
+from harness.sandbox.inside.wire import Record
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 READ_ONLY_PROC = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-MASKED_PROC = ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list",
-               "timer_stats", "kallsyms", "kmsg", "kpagecount", "kpageflags", "kpagecgroup", "sysvipc", "mtrr")  # fmt: skip
+MASKED_PROC = (
+    "acpi", "asound", "interrupts", "kallsyms", "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",
+    "latency_stats", "mtrr", "sched_debug", "scsi", "sysvipc", "timer_list", "timer_stats",
+)  # fmt: skip
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -65,7 +66,7 @@ def _folder_below(name: str, place: int) -> int:
         return os.open(name, _FOLDER, dir_fd=place)
 
 
-def _overlay(root: int, overlay: Plan, *, userxattr: bool) -> None:
+def _overlay(root: int, overlay: Record, *, userxattr: bool) -> None:
     """Mount one overlay; its sources go in as descriptors, so that no path needs quoting or hits a length limit."""
     target = open_below(root, overlay["target"])
     held = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in overlay["lowers"]]
@@ -124,7 +125,7 @@ def _tmpfs(root: int, target: str, options: str, flags: int = kernel.MS_NOSUID |
     os.close(place)
 
 
-def _devices(root: int, plan: Plan) -> None:
+def _devices(root: int, plan: Record) -> None:
     _tmpfs(root, "/dev", "mode=755,size=1m", kernel.MS_NOSUID | kernel.MS_NOEXEC)
     for name in (*(f"/dev/{name}" for name in DEVICES), *plan["devices"]):
         bind(name, root, name, read_only=False, flags=kernel.MS_NOSUID)
@@ -186,7 +187,7 @@ def _sys(root: int) -> None:
     os.close(place)
 
 
-def build(plan: Plan) -> None:
+def build(plan: Record) -> None:
     """Mount everything the plan names and make it this process's root."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     mountpoint = os.open(plan["root"], _FOLDER)

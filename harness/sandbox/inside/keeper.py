@@ -12,8 +12,7 @@ import sys
 
 from harness.sandbox.inside import entry, filesystem, init, kernel, privileges
 from harness.sandbox.inside.output import Pump, open_output
-
-Record = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
+from harness.sandbox.inside.wire import Record
 
 
 def write_whole(path: str, text: str) -> None:
@@ -145,14 +144,7 @@ class Keeper:
         init_end = os.pidfd_open(self.init)
         pending = b""
         while True:
-            poll = select.poll()
-            poll.register(orders, select.POLLIN)
-            poll.register(init_end, select.POLLIN)
-            for one in self.supervised:
-                for descriptor in (one.pidfd, one.pump.source):
-                    if descriptor is not None:
-                        poll.register(descriptor, select.POLLIN)
-            ready = {descriptor for descriptor, _ in poll.poll()}
+            ready = self._ready(orders, init_end)
             for one in self.supervised:
                 if one.pump.source in ready:
                     one.pump.once()
@@ -169,6 +161,17 @@ class Keeper:
         for one in self.supervised:
             if one.pid is not None:
                 self._ended(one)
+
+    def _ready(self, *always: int) -> set[int]:
+        """Wait for something to do; return the descriptors that have it."""
+        poll = select.poll()
+        for descriptor in always:
+            poll.register(descriptor, select.POLLIN)
+        for one in self.supervised:
+            for known in (one.pidfd, one.pump.source):
+                if known is not None:
+                    poll.register(known, select.POLLIN)
+        return {descriptor for descriptor, _ in poll.poll()}
 
     def _forget(self) -> None:
         for one in [one for one in self.supervised if one.pidfd is None and one.pump.source is None]:

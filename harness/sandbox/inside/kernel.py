@@ -101,7 +101,7 @@ def loopback_up() -> None:
         request = ctypes.create_string_buffer(b"lo".ljust(16, b"\0") + bytes(24))
         checked(libc().ioctl(probe, ctypes.c_ulong(_SIOCGIFFLAGS), request), "read the loopback device")
         flags = int.from_bytes(request.raw[16:18], "little") | _IFF_UP
-        request[16:18] = flags.to_bytes(2, "little")
+        ctypes.memmove(ctypes.addressof(request) + 16, flags.to_bytes(2, "little"), 2)
         checked(libc().ioctl(probe, ctypes.c_ulong(_SIOCSIFFLAGS), request), "switch on the loopback device")
     finally:
         os.close(probe)

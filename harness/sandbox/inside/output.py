@@ -1,4 +1,4 @@
-"""Copies what a process writes to a file of the host, up to a bound, and throws the rest away so that it never waits."""
+"""Copies what a process writes to a file of the host up to a bound and drops the rest, so that it never waits."""
 
 import os
 

@@ -11,8 +11,7 @@ import sys
 
 from harness.sandbox.inside import command
 from harness.sandbox.inside.output import Pump, open_output
-
-Request = dict  # type: ignore[type-arg]  # marshalled: text, numbers, lists and dicts alone
+from harness.sandbox.inside.wire import Record
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -33,7 +32,7 @@ def write_whole(path: str, text: str) -> None:
     os.rename(f"{path}.new", path)  # noqa: PTH104 - pathlib costs 5 ms at every start
 
 
-def run(request: Request, sink: int) -> None:
+def run(request: Record, sink: int) -> None:
     """Become the command; never return."""
     import resource  # here, as only the child needs it
 

@@ -1,4 +1,4 @@
-"""What a process of a box gives up before it runs a command: capabilities, gains by exec, dangerous calls, resources."""
+"""What a process of a box gives up before it runs a command: capabilities, dangerous calls, resources."""
 
 import ctypes
 import os

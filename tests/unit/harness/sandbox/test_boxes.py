@@ -57,7 +57,9 @@ def test_names_cannot_leave_the_folder_of_boxes(bench, name):
 def test_the_environment_is_the_boxes_own(bench, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-of-the-engine")
     box = bench.box(image=bench.image("FROM base\nENV A=image B=image\nWORKDIR /app\n"), env={"B": "spec", "C": "spec"})
-    process = box.start("env", ["sh", "-c", "env; cat /proc/self/environ"], output=bench.output("env"), env={"C": "own"})
+    process = box.start(
+        "env", ["sh", "-c", "env; cat /proc/self/environ"], output=bench.output("env"), env={"C": "own"}
+    )
     assert process.wait(10).code in {0, 1}
     text = bench.output("env").read_text(errors="replace")
     assert "A=image\n" in text
@@ -126,7 +128,7 @@ def test_kill_reaches_children_that_forked_twice_and_left_the_group(bench):
     place = box2.path("/run/beat/b")
     script = f"setsid sh -c 'setsid sh -c \"while :; do date +%s%N > {place}; sleep 0.02; done\" & ' & sleep 1000"
     process = bench.begin(box2, script)
-    _until(lambda: (beat / "b").exists())
+    _until((beat / "b").exists)
     process.kill()
     assert process.wait(10).code is not None
     assert _quiet(beat / "b")
@@ -141,7 +143,7 @@ def test_children_left_in_the_background_live_until_killed(bench):
     place = box.path("/run/beat/b")
     process = bench.begin(box, f"while :; do date +%s%N > {place}; sleep 0.02; done >/dev/null 2>&1 &")
     assert process.wait(10).code == 0
-    _until(lambda: (beat / "b").exists())
+    _until((beat / "b").exists)
     assert not _quiet(beat / "b")
     process.kill()
     assert _quiet(beat / "b")
@@ -154,7 +156,7 @@ def test_freeze_stops_even_what_left_the_group_and_thaw_lets_it_go_on(bench):
     box = bench.box(mounts=(Mount(beat, "/run/beat", read_only=False),))
     place = box.path("/run/beat/b")
     bench.begin(box, f"setsid sh -c 'while :; do date +%s%N > {place}; sleep 0.01; done' & sleep 1000")
-    _until(lambda: (beat / "b").exists())
+    _until((beat / "b").exists)
     for _ in range(3):
         box.freeze()
         assert _quiet(beat / "b")
@@ -171,7 +173,9 @@ def test_a_placement_lies_over_the_workdir_and_the_box_never_changes_it(bench):
     (tree / "changed").write_text("new")
     (tree / "new" / "file").write_text("f")
     box = bench.box(image=image, placement=Placement(tree, ("sub/gone", "never-there", "Dockerfile")))
-    done, text = bench.run(box, "cat kept changed new/file; ls sub; echo x > changed; echo y > new/other; test ! -e Dockerfile")
+    done, text = bench.run(
+        box, "cat kept changed new/file; ls sub; echo x > changed; echo y > new/other; test ! -e Dockerfile"
+    )
     assert done.code == 0, text
     assert text == "knewf"
     assert (tree / "changed").read_text() == "new"
@@ -199,7 +203,7 @@ def test_the_workdir_is_opened_without_following_links(bench):
     box = bench.box()
     bench.run(box, "echo x > file")
     held = box.workdir_fd()
-    assert os.listdir(held) == ["file"]
+    assert os.listdir(held) == ["file"]  # noqa: PTH208 - a descriptor, no path
     os.close(held)
     bench.run(box, f"cd {box.path('/')}; mv app elsewhere; ln -s /etc app", "swap")
     with pytest.raises(RsiError, match="workdir"):
