@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from harness.errors import InputError, RefusedError
 
 _SCP = re.compile(r"(?P<user>[A-Za-z0-9_.-]+)@(?P<host>[A-Za-z0-9][A-Za-z0-9_.-]*):(?P<path>(?!//)[^\s]+)\Z")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9_.-]*)\Z")
+_HOST = re.compile(r"([0-9A-Fa-f]*:[0-9A-Fa-f:.]*|[A-Za-z0-9][A-Za-z0-9_.-]*)\Z")
 _TRANSPORT = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ALLOWED = "an https:// or ssh:// address, git@host:path, file:///path or a folder"
@@ -50,7 +50,7 @@ def _from_url(where: str) -> Address:
         parts = urlsplit(where)
         parts.port  # noqa: B018 - reading it is what checks it
     except ValueError as error:
-        raise InputError(f"not an address: {error}", where=public(where), next_step=f"Give {_ALLOWED}.") from error
+        raise InputError(f"not an address: {error}", next_step=f"Give {_ALLOWED}.") from error
     scheme = parts.scheme.lower()
     if scheme == "file":
         if parts.netloc not in {"", "localhost"}:

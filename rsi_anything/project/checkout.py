@@ -193,9 +193,9 @@ def _open_repository(
         pinned = view.resolve(commit or "HEAD")
         if pinned is None:
             raise _no_commit(commit or "HEAD", view.refs, where)
-        changed = tuple(view.changed(worktree)) if worktree and "HEAD" in view.refs else ()
         if not dirty:
             copied = _export_commit(view, pinned, subdir, cache, where, limits)
+            changed = tuple(view.changed(worktree, subdir)) if worktree and "HEAD" in view.refs else ()
             return _project(where, url, pinned, subdir, copied, dirty=changed, uses_worktree=False)
         if worktree is None:
             raise InputError("a bare repository has no working tree", where=where, next_step="Leave --dirty out.")
@@ -209,6 +209,7 @@ def _open_repository(
         names = [name.removeprefix(prefix) for name in view.worktree_files(worktree) if name.startswith(prefix)]
         tree = FolderTree(_subfolder(worktree, subdir), limits, only=names, root=worktree)
         copied = _export_folder(tree, where, subdir, cache)
+        changed = tuple(view.changed(worktree, subdir))
         return _project(where, url, pinned, subdir, copied, dirty=changed, uses_worktree=True)
 
 

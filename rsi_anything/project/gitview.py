@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
@@ -21,6 +22,8 @@ HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 _REF = re.compile(r"refs/(heads|tags|remotes)/[^\x00-\x20~^:?*\[\\\x7f]+\Z")
 _CHUNK = 1024 * 1024
 _MOST_REFS = 20_000
+_MOST_COMPARED = 500_000
+_PATIENCE_SEC = 600
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -52,9 +55,13 @@ def run_git(arguments: list[str], *, env: dict[str, str] | None = None) -> subpr
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            timeout=_PATIENCE_SEC,
         )
     except FileNotFoundError as error:
         raise PrerequisiteError("git is not installed", next_step="Install git, then try again.") from error
+    except subprocess.TimeoutExpired as error:
+        what = f"git {arguments[1]} took more than {_PATIENCE_SEC} s"
+        raise RsiError(what, where=arguments[0], next_step="Check the repository with `git fsck`.") from error
 
 
 def git_folder(path: Path) -> tuple[Path, Path] | None:
@@ -190,11 +197,11 @@ class GitView:
         listed = self.git("ls-tree", "-d", "-z", "--name-only", _treeish(commit, parent)).stdout
         return [shown(name) for name in listed.split(b"\0") if name]
 
-    def changed(self, worktree: Path) -> list[str]:
-        """Return the paths of a working tree that differ from HEAD, untracked ones included."""
+    def changed(self, worktree: Path, folder: str) -> list[str]:
+        """Return the paths of a working tree, in a folder of it, that differ from HEAD, untracked ones included."""
         env = self._worktree_environment(worktree)
         flags = ["--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--untracked-files=normal"]
-        done = self.git("status", *flags, env=env)
+        done = self.git("status", *flags, "--", folder, env=env)
         if done.returncode:
             raise RsiError("git could not compare the working tree", where=str(worktree), next_step=_said(done.stderr))
         names = [item[3:] for item in done.stdout.split(b"\0") if len(item) > 3]
@@ -213,6 +220,7 @@ class GitView:
         env = {**clean_environment(), "GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(self.path / "index")}
         if (self.path / "index").exists() or self.source is None:
             return env
+        self._refuse_endless(worktree)
         for name in ("index", "info/exclude"):
             if (self.source / name).is_file() and not (self.source / name).is_symlink():
                 (self.path / name).parent.mkdir(exist_ok=True)
@@ -222,6 +230,16 @@ class GitView:
         if not (self.path / "index").exists():
             self.git("read-tree", "HEAD", env=env)
         return env
+
+    def _refuse_endless(self, worktree: Path) -> None:
+        """Stop before a tree of endless copies is read into an index."""
+        with listing(self.path, "HEAD") as names:
+            if any(count > _MOST_COMPARED for count, _ in enumerate(names)):
+                raise InputError(
+                    f"the repository holds more than {_MOST_COMPARED} files, too many to compare",
+                    where=str(worktree),
+                    next_step="Give a bare clone of it.",
+                )
 
     def _is_pointer(self, name: bytes) -> bool:
         """Say whether HEAD has a Git LFS pointer here: the working tree then differs by design."""
@@ -285,19 +303,9 @@ class CommitTree:
 
     def _list(self, tree: str) -> Iterator[Entry]:
         """Yield entries while git lists them, so that a tree of endless copies ends at the limit."""
-        command = ["git", f"--git-dir={self._view.path}", "ls-tree", "-r", "-l", "-z", "--full-tree", tree]
-        with subprocess.Popen(
-            command,
-            env=clean_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as listing:
-            try:
-                for item in _split_zero(cast("IO[bytes]", listing.stdout)):
-                    yield from self._entry(item)
-            finally:
-                listing.kill()
+        with listing(self._view.path, "-l", tree) as items:
+            for item in items:
+                yield from self._entry(item)
 
     def _entry(self, item: bytes) -> Iterator[Entry]:
         head, _, name = item.partition(b"\t")
@@ -356,6 +364,19 @@ class CommitTree:
             left -= len(chunk)
             yield chunk
         given.read(1)
+
+
+@contextmanager
+def listing(git_dir: Path, *arguments: str) -> Iterator[Iterator[bytes]]:
+    """Give the items of `git ls-tree -r` one by one; git ends when the reader has seen enough."""
+    command = ["git", f"--git-dir={git_dir}", "ls-tree", "-r", "-z", "--full-tree", *arguments]
+    with subprocess.Popen(
+        command, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as running:
+        try:
+            yield _split_zero(cast("IO[bytes]", running.stdout))
+        finally:
+            running.kill()
 
 
 def _split_zero(stream: IO[bytes]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from rsi_anything.project.detect.data_files import data_in, data_scripts_in
 from rsi_anything.project.detect.entry_points import entry_points_in
 from rsi_anything.project.detect.facts import frozen_in, hardware_in, seeds_in, suites_in
 from rsi_anything.project.detect.findings import Findings, Knob, Launch
-from rsi_anything.project.detect.knobs import knobs_in, located, options_in, parameters_of
+from rsi_anything.project.detect.knobs import knobs_in, options_in, parameters_of
 from rsi_anything.project.detect.launches import launches_in
 from rsi_anything.project.detect.licence import licences_in
 from rsi_anything.project.detect.metrics import metrics_in
@@ -62,9 +62,9 @@ def _knobs(found: Scan, codes: list[Code], launches: list[Launch], notes: list[s
     for file in found.files("config"):
         candidates += knobs_in_config(file)
     used = {path for launch in launches[:_LIKELY] for path in (launch.script, *launch.configs, *launch.sources)}
-    candidates.sort(key=lambda item: (item.knob.file not in used, item.knob.order, -item.knob.confidence))
+    candidates.sort(key=lambda item: (item.file not in used, item.order, -item.confidence))
     if len(candidates) > _MOST_KNOBS:
         notes.append(f"{len(candidates) - _MOST_KNOBS} settings that seem to matter least were left out.")
-    knobs = [knob for item in candidates[:_MOST_KNOBS] if (knob := located(item)) is not None]
+    knobs = [knob for item in candidates[:_MOST_KNOBS] if (knob := item.make()) is not None]
     knobs.sort(key=lambda knob: (knob.order, -knob.confidence, knob.file.count("/"), knob.file, knob.line))
     return tuple(knobs)

@@ -90,7 +90,7 @@ def _of_lines(file: SourceFile, first: int, lines: list[str], where: str, about:
         if match is None or len(whole) > _LONGEST or (where == "docstring" and _TALK.search(whole)):
             continue
         text = re.sub(r"[ \t]+#.*$", "", match["command"]).strip()
-        text = re.sub(r"[ \t]*(?:&|2?>+ *\S+|\| *tee\b.*)$", "", text)
+        text = re.sub(r"(?:[ \t]*(?:&|\d?>+ *\S+|\| *tee\b.*))+$", "", text)
         yield Command(text, where, file.evidence(begin, f"`{text[:120]}`", number), about)
 
 

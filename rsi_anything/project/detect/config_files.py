@@ -4,14 +4,16 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 from rsi_anything.project.detect.findings import Knob, Scalar
-from rsi_anything.project.detect.knob_roles import never_a_knob, role_of
+from rsi_anything.project.detect.knob_roles import never_a_knob, order_of, role_of
 from rsi_anything.project.detect.knobs import Candidate, make_knob, number
 from rsi_anything.project.detect.scan import SourceFile
-from rsi_anything.project.detect.spans import literal
+from rsi_anything.project.detect.spans import literal, pattern_for
 
 _LARGEST = 256 * 1024
 _MOST = 400
@@ -36,30 +38,37 @@ def knobs_in_config(file: SourceFile) -> list[Candidate]:
         return []
     suffix = PurePosixPath(file.path).suffix.lower()
     if suffix in {".json", ".toml"}:
-        return [Candidate(knob, file, None, knob.value) for knob in _keyed(file, suffix)]
-    return _lined(file, suffix)
+        found = [(name, value, partial(_keyed, file, name, value)) for name, value in _entries(file, suffix)]
+    else:
+        lines = _yaml(file) if suffix in {".yaml", ".yml"} else _ini(file)
+        found = [(name, value, partial(_lined, file, name, value, (start, end))) for name, value, start, end in lines]
+    worth = [item for item in found if _worth(item[0], item[1])]
+    return [
+        Candidate(file.path, order_of(role_of(name)), 0.85 if role_of(name) else 0.3, make)
+        for name, _, make in worth[:_MOST]
+    ]
 
 
-def _keyed(file: SourceFile, suffix: str) -> list[Knob]:
+def _entries(file: SourceFile, suffix: str) -> list[tuple[str, Scalar]]:
     try:
         data = json.loads(file.text) if suffix == ".json" else tomllib.loads(file.text)
     except (ValueError, RecursionError):
         return []
-    found: list[Knob] = []
-    for key, value in _leaves(data):
-        if len(found) >= _MOST:
-            break
-        if not _worth(key, value):
-            continue
-        last = key.rpartition(".")[2]
-        places = [
-            match.start()
-            for match in re.finditer(rf"""(?m)(?:["']|^[ \t]*){literal(last)}["']?[ \t]*[:=]""", file.text)
-        ]
-        knob = _settings_knob(file, key, value, places[0] if places else 0, key=key)
-        if knob is not None:
-            found.append(knob)
-    return found
+    return list(_leaves(data))
+
+
+def _keyed(file: SourceFile, key: str, value: Scalar) -> Knob | None:
+    last = literal(key.rpartition(".")[2])
+    place = re.search(rf"""(?m)(?:["']|^[ \t]*){last}["']?[ \t]*[:=]""", file.text)
+    return _settings_knob(file, key, value, place.start() if place else 0, key=key)
+
+
+def _lined(file: SourceFile, name: str, value: Scalar, span: tuple[int, int]) -> Knob | None:
+    if isinstance(value, bool) or number(file.text[slice(*span)]) != value:
+        return None
+    pattern = pattern_for(file, span, value, (rf"^[ \t]*{literal(name.rpartition('.')[2])}[ \t]*[:=][ \t]*",))
+    knob = _settings_knob(file, name, value, span[0], key=None)
+    return replace(knob, pattern=pattern) if knob and pattern else None
 
 
 def _leaves(data: Any) -> Iterator[tuple[str, Scalar]]:
@@ -85,18 +94,6 @@ def _settings_knob(file: SourceFile, name: str, value: Scalar, offset: int, *, k
     role = role_of(name)
     whence = f"{name} is an entry of a settings file" + (f" and reads as {role.name}" if role else "")
     return make_knob(file, name, value, offset, whence=whence, confidence=0.85 if role else 0.3, key=key)
-
-
-def _lined(file: SourceFile, suffix: str) -> list[Candidate]:
-    found: list[Candidate] = []
-    for name, value, start, end in _yaml(file) if suffix in {".yaml", ".yml"} else _ini(file):
-        if len(found) >= _MOST:
-            break
-        knob = _settings_knob(file, name, value, start, key=None) if _worth(name, value) else None
-        if knob is not None and number(file.text[start:end]) == value and not isinstance(value, bool):
-            anchors = (rf"^[ \t]*{literal(name.rpartition('.')[2])}[ \t]*[:=][ \t]*",)
-            found.append(Candidate(knob, file, (start, end), value, anchors))
-    return found
 
 
 def _yaml(file: SourceFile) -> Iterator[tuple[str, Scalar, int, int]]:

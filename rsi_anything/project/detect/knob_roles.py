@@ -84,6 +84,7 @@ ROLES = (
     ),
     _role("discount", "momentum", "discount|gae_lambda|td_lambda"),
 )  # fmt: skip
+_PLACES = {role.name: place for place, role in enumerate(ROLES)}
 _NEVER = re.compile(
     r"(?:\w+_)?(?:seed|port|workers?|num_proc|procs?|n_jobs|jobs|threads|rank|world_size|nodes?|gpus?|device|devices|verbose|debug"
     r"|(?:log|eval|save|print|sample|checkpoint|report|val|test|valid|display|plot)_(?:\w+_)?(?:interval|every|freq|steps?|iters?|epochs?|size)"
@@ -140,7 +141,7 @@ def never_a_knob(name: str) -> bool:
 
 def order_of(role: Role | None) -> int:
     """Return the role's place, smaller being more important."""
-    return ROLES.index(role) if role in ROLES else len(ROLES)
+    return _PLACES[role.name] if role else len(ROLES)
 
 
 def range_of(role: Role | None, value: float) -> tuple[tuple[float, float], str, bool] | None:

@@ -1,8 +1,9 @@
 """Finds the values of a recipe in Python code: options, constants, fields, entries, defaults and arguments."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rsi_anything.project.detect.code import Call, Code, dotted, keyword, mentions, scalar, text_of
 from rsi_anything.project.detect.findings import Knob, Option, Scalar
@@ -26,6 +27,7 @@ _SURE = {
     "field": (0.8, "the default of a field of settings"),
     "entry": (0.7, "an entry of a dictionary of settings"),
     "argument": (0.6, "an argument of a call"),
+    "positional": (0.55, "an argument of a call"),
     "default": (0.5, "the default of a function's parameter"),
     "local": (0.5, "a constant in a function"),
 }
@@ -38,21 +40,21 @@ class Named:
     how: str
     name: str
     node: ast.expr
-    anchors: tuple[str, ...] = ()
+    owner: str = ""
+    """Name of the function, the call or the option that it belongs to."""
     flags: tuple[str, ...] = ()
     choices: tuple[Scalar, ...] = ()
-    help: str = ""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A knob whose pattern is not made yet: making it takes a while, and most of a large project's are never shown."""
+    """A knob that is not made yet: its pattern takes a while, and most of a large project's are never shown."""
 
-    knob: Knob
-    file: SourceFile
-    span: tuple[int, int] | None
-    value: Scalar | None
-    anchors: tuple[str, ...] = ()
+    file: str
+    order: int
+    confidence: float
+    make: Callable[[], Knob | None]
+    """Make the knob with a pattern that finds its value and nothing else; None where there is none."""
 
 
 def options_in(code: Code) -> list[Option]:
@@ -134,24 +136,16 @@ def named_in(code: Code, parameters: dict[str, list[str]]) -> Iterator[Named]:
         yield from _of_call(call, parameters)
     for item in code.assignments:
         value = constant(item.value)
-        how = "field" if item.in_class else "constant" if not item.scope else "local"
         if value is not None:
-            yield Named(
-                how,
-                item.name,
-                value,
-                (
-                    rf"^[ \t]*{literal(item.name)}[ \t]*(?::[^=\n]*)?=[ \t]*",
-                    rf"^[ \t]*{literal(item.name)}\b{_GAP}",
-                ),
-            )
+            yield Named("field" if item.in_class else "local" if item.scope else "constant", item.name, value)
     for _, mapping, _ in code.dicts:
         for key, entry in zip(mapping.keys, mapping.values, strict=True):
             name, value = text_of(key), constant(entry)
             if name and value is not None:
-                yield Named("entry", name, value, (rf"""['"]{literal(name)}['"][ \t]*:[ \t]*['"]?""",))
+                yield Named("entry", name, value)
     for _, function in code.functions:
-        yield from _of_function(function)
+        if not is_evaluation(function.name):
+            yield from _of_function(function)
 
 
 def _of_call(call: Call, parameters: dict[str, list[str]]) -> Iterator[Named]:
@@ -163,12 +157,10 @@ def _of_call(call: Call, parameters: dict[str, list[str]]) -> Iterator[Named]:
     for item in call.node.keywords:
         value = constant(item.value)
         if item.arg and value is not None:
-            head = rf"\b{literal(call.last)}\([^\n()]*?" if call.last else ""
-            name = literal(item.arg)
-            yield Named("argument", item.arg, value, (rf"{head}\b{name}[ \t]*=[ \t]*", rf"\b{name}[ \t]*=[ \t]*['\"]?"))
+            yield Named("argument", item.arg, value, call.last)
     for name, argument in zip(parameters.get(call.last, ()), call.node.args, strict=False):
         if scalar(argument) is not None:
-            yield Named("argument", name, argument)
+            yield Named("positional", name, argument)
 
 
 def _of_option(call: Call) -> Iterator[Named]:
@@ -182,19 +174,12 @@ def _of_option(call: Call) -> Iterator[Named]:
     listed = keyword(call.node, "choices")
     items = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
     choices = tuple(choice for item in items if (choice := scalar(item)) is not None)
-    quoted = rf"""['"]{literal(flag)}['"]"""
-    anchors = (
-        rf"{quoted}{_GAP}\bdefault[ \t]*=[ \t]*['\"]?",
-        rf"{quoted}(?:[^()]|\([^()]*\))*?\bdefault[ \t]*=[ \t]*['\"]?",
-    )
     name = text_of(keyword(call.node, "dest")) or flag.lstrip("-").split("/")[0].replace("-", "_")
     shown = flags if not call.last.startswith("DEFINE_") else (f"--{flag}",)
-    yield Named("option", name, value, anchors, shown, choices, text_of(keyword(call.node, "help")) or "")
+    yield Named("option", name, value, flag, shown, choices)
 
 
 def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Named]:
-    if is_evaluation(function.name):
-        return
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = list(zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True))
@@ -202,8 +187,27 @@ def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[N
     for argument, default in pairs:
         value = constant(default)
         if value is not None:
-            head = rf"\bdef[ \t]+{literal(function.name)}\b[^\n]*?"
-            yield Named("default", argument.arg, value, (rf"{head}\b{literal(argument.arg)}\b[^=,\n]*=[ \t]*['\"]?",))
+            yield Named("default", argument.arg, value, function.name)
+
+
+def anchors_of(named: Named) -> tuple[str, ...]:
+    """Return what stands before the value, as regular expressions, the most telling first."""
+    name, owner = literal(named.name), literal(named.owner)
+    quote = r"""['"]"""
+    if named.how == "option":
+        flag = f"{quote}{owner}{quote}"
+        default = r"\bdefault[ \t]*=[ \t]*['\"]?"
+        return f"{flag}{_GAP}{default}", rf"{flag}(?:[^()]|\([^()]*\))*?{default}"
+    if named.how == "argument":
+        head = rf"\b{owner}\([^\n()]*?" if owner else ""
+        return rf"{head}\b{name}[ \t]*=[ \t]*", rf"\b{name}[ \t]*=[ \t]*{quote}?"
+    if named.how == "entry":
+        return (rf"{quote}{name}{quote}[ \t]*:[ \t]*{quote}?",)
+    if named.how == "default":
+        return (rf"\bdef[ \t]+{owner}\b{_GAP}\b{name}\b[^=,\n]*=[ \t]*{quote}?",)
+    if named.how == "positional":
+        return ()
+    return rf"^[ \t]*{name}[ \t]*(?::[^=\n]*)?=[ \t]*", rf"^[ \t]*{name}\b{_GAP}"
 
 
 def parameters_of(codes: list[Code]) -> dict[str, list[str]]:
@@ -222,16 +226,14 @@ def knobs_in(code: Code, parameters: dict[str, list[str]]) -> list[Candidate]:
     """Return the knobs of a file; a place that is found in two ways counts once, the surer way first."""
     found: dict[tuple[int, int], Candidate] = {}
     for named in sorted(named_in(code, parameters), key=lambda item: -_SURE[item.how][0]):
-        span = span_of(code.file, named.node)
-        if span is None or span in found:
-            continue
-        knob = _knob(code.file, named, span)
-        if knob is not None:
-            found[span] = Candidate(knob, code.file, span, scalar(named.node), named.anchors)
+        candidate = _candidate(code.file, named)
+        span = span_of(code.file, named.node) if candidate is not None else None
+        if candidate is not None and span is not None:
+            found.setdefault(span, candidate)
     return list(found.values())
 
 
-def _knob(file: SourceFile, named: Named, span: tuple[int, int]) -> Knob | None:
+def _candidate(file: SourceFile, named: Named) -> Candidate | None:
     value = scalar(named.node)
     if isinstance(value, str) and not named.choices:
         value = number(value)  # an environment variable's fallback is a number in quotes
@@ -239,22 +241,20 @@ def _knob(file: SourceFile, named: Named, span: tuple[int, int]) -> Knob | None:
     known = role is not None and (named.how in {"option", "field"} or not is_vague(named.name))
     if value is None or never_a_knob(named.name) or not (known or named.how in {"option", "constant", "field"}):
         return None
-    confidence, why = _SURE[named.how]
-    if role is None or is_vague(named.name):
-        confidence *= 0.4
-    whence = f"{named.name} is {why}" + (f" and reads as {role.name}" if role else ", its role is not known")
-    knob = make_knob(file, named.name, value, span[0], whence=whence, confidence=confidence)
-    if knob is None:
+    confidence = _SURE[named.how][0] * (0.4 if role is None or is_vague(named.name) else 1.0)
+    return Candidate(file.path, order_of(role), confidence, partial(_knob, file, named, value, confidence))
+
+
+def _knob(file: SourceFile, named: Named, value: Scalar, confidence: float) -> Knob | None:
+    span = span_of(file, named.node)
+    role = role_for(named.name, value)
+    whence = f"{named.name} is {_SURE[named.how][1]}"
+    whence += f" and reads as {role.name}" if role else ", its role is not known"
+    knob = make_knob(file, named.name, value, span[0], whence=whence, confidence=confidence) if span else None
+    pattern = pattern_for(file, span, scalar(named.node), anchors_of(named)) if span and knob else None
+    if knob is None or pattern is None:
         return None
-    return replace(knob, flags=named.flags, choices=knob.choices or named.choices or None)
-
-
-def located(candidate: Candidate) -> Knob | None:
-    """Return the knob with a pattern that finds its value and nothing else, or None where there is none."""
-    if candidate.knob.key is not None or candidate.span is None:
-        return candidate.knob
-    pattern = pattern_for(candidate.file, candidate.span, candidate.value, candidate.anchors)
-    return None if pattern is None else replace(candidate.knob, pattern=pattern)
+    return replace(knob, pattern=pattern, flags=named.flags, choices=knob.choices or named.choices or None)
 
 
 def make_knob(

@@ -40,7 +40,7 @@ _NAMES = {
 }  # fmt: skip
 _FIELDS = (
     r"(?m)^license\s*=\s*\{\s*text\s*=\s*['\"]([^'\"\n]+)",
-    r"(?m)^[ \t]*['\"]?license['\"]?\s*[=:]\s*['\"]?([A-Za-z0-9][^'\"\n,}]*)",
+    r"(?m)(?:^|[(,])[ \t]*['\"]?license['\"]?\s*[=:]\s*['\"]?([A-Za-z0-9][^'\"\n,}]*)",
     r"License :: OSI Approved :: ([^'\"\n]+)",
     r"SPDX-License-Identifier:[ \t]*([\w.+-]+)",
 )

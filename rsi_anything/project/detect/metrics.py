@@ -13,6 +13,7 @@ from rsi_anything.project.evidence import Evidence
 
 _HOLE = "\x00"
 _DEEPEST = 40
+_PERCENT_HOLE = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[sdifgeE]")
 _PRINTS = frozenset({"print", "info", "debug", "warning", "write", "echo", "secho", "log", "set_description"})
 _BOARDS = frozenset({"add_scalar", "log_metric", "scalar", "log_scalar", "record", "track", "report_scalar", "logkv"})
 _FILES = frozenset({"dump", "dumps", "append", "writerow", "update"})
@@ -112,6 +113,8 @@ def _phrases(call: Call) -> Iterator[tuple[str, str, bool]]:
         for argument in call.node.args[:12]:
             text = _template(argument)
             if text is not None:
+                # Loggers take the values as further arguments.
+                text = _PERCENT_HOLE.sub(_HOLE, text) if len(call.node.args) > 1 else text
                 yield from _holes("log" if call.last in {"info", "debug"} else "print", text)
         yield from _pairs(call)
     yield from _boards(call)
@@ -154,7 +157,7 @@ def _template(node: ast.expr, depth: int = _DEEPEST) -> str | None:
     if isinstance(node, ast.JoinedStr):
         return "".join(_piece(part) for part in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and (text := text_of(node.left)) is not None:
-        return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[sdifgeE]", _HOLE, text)
+        return _PERCENT_HOLE.sub(_HOLE, text)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth:
         left, right = _template(node.left, depth - 1), _template(node.right, depth - 1)
         return None if left is None and right is None else f"{left or _HOLE}{right or _HOLE}"
