@@ -453,12 +453,15 @@ os.dup2(2, 1)  # what the candidate prints is no answer
 sys.path.insert(0, os.getcwd())
 
 
-def plain(value):
-    for step in ("detach", "cpu"):
+def unpacked(value):
+    for step in ("detach", "cpu", "tolist"):  # arrays and tensors of any library
         if hasattr(value, step):
             value = getattr(value, step)()
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    return value
+
+
+def plain(value):
+    value = unpacked(value)
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -468,7 +471,8 @@ def plain(value):
 
 def rows(value, width):
     flat = array.array("d")
-    for row in plain(value):
+    for row in unpacked(value):
+        row = unpacked(row)
         if len(row) != width:
             raise ValueError("a row has %d numbers, expected %d" % (len(row), width))
         flat.extend(row)
@@ -688,7 +692,7 @@ class Judge:
         self.extras = {}
         self.groups = []
         self.served = 0
-        self.trained = False
+        self.serving = False
         self.cage = None
         self.scratch = None
         self.frozen = {}
@@ -754,7 +758,6 @@ class Judge:
         seconds = seconds or self.contract["train_sec"]
         self._remove_outputs()
         log = Log()
-        self.trained = True
         try:
             code = self._run(["/bin/sh", "-c", command], seconds, log)
         finally:
@@ -815,7 +818,9 @@ class Judge:
     @contextlib.contextmanager
     def serve(self, adapter="rsi_adapter", seconds=None):
         """Load the candidate's adapter in a process of its own, for as long as the block lasts."""
-        self.served += 1
+        if self.serving:
+            raise JudgeError("one candidate is served at a time")
+        self.served, self.serving = self.served + 1, True
         log = Log()
         # Only the first one can know nothing of the hidden data, so only its own words may be shown.
         seconds = seconds or self.contract["predict_sec"]
@@ -828,6 +833,7 @@ class Judge:
             candidate._drain()
             candidate.close()
             self.stop()
+            self.serving = False
             self._keep_log("predict-%d" % self.served, log)
 
     def examples(self):
@@ -896,23 +902,23 @@ class Judge:
 
     def conclude(self, evaluate):
         """Return the numbers and the texts of the result."""
-        metric = self.contract["metric"]
         try:
             self.open()
-            self.prepare()
-            value = _number(evaluate(self), metric["name"])
+            numbers, texts = self._measured(evaluate)
             self.stop()
             self._find_forgery()
-            if not math.isfinite(value) or not metric["lowest"] <= value <= metric["highest"]:
-                raise Invalid("the %s came out as a value outside its domain" % metric["name"])
         except Violation as crossed:
             return {"reward": 0, "violation": 1}, {"message": str(crossed), "evidence": crossed.evidence}
+        return numbers, texts
+
+    def _measured(self, evaluate):
+        metric = self.contract["metric"]
+        try:
+            self.prepare()
+            value = _number(evaluate(self), metric["name"])
+            if not math.isfinite(value) or not metric["lowest"] <= value <= metric["highest"]:
+                raise Invalid("the %s came out as a value outside its domain" % metric["name"])
         except Invalid as fault:
-            self.stop()
-            try:
-                self._find_forgery()
-            except Violation as crossed:
-                return {"reward": 0, "violation": 1}, {"message": str(crossed), "evidence": crossed.evidence}
             return {"reward": 0, "invalid": 1}, {"message": str(fault)}
         reward = value if metric["direction"] == "maximize" else -value
         return {**self.extras, metric["name"]: value, "reward": reward}, {"message": ""}
@@ -1156,10 +1162,18 @@ def _distribution(answer, method):
     if not isinstance(answer, dict) or not answer:
         raise Invalid("%s() must return a mapping from labels to probabilities for each row" % method)
     weights = {label: _real(weight, method) for label, weight in answer.items()}
-    total = math.fsum(weights.values())
+    total = _sum(weights.values())
     if min(weights.values()) < 0 or not 0 < total < math.inf:
         raise Invalid("%s() returned weights that are no probabilities" % method)
     return {label: weight / total for label, weight in weights.items()}
+
+
+def _sum(values):
+    """Return a sum to the last digit, infinity where it is too large: answers of a candidate are not to fail a judge."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
 
 
 def _accuracy(labels, answers):
@@ -1177,10 +1191,7 @@ def _macro_f1(labels, answers):
 
 
 def _mse(labels, answers):
-    try:
-        return math.fsum((label - answer) ** 2 for label, answer in zip(labels, answers)) / len(labels)
-    except OverflowError:
-        return math.inf
+    return _sum((label - answer) * (label - answer) for label, answer in zip(labels, answers)) / len(labels)
 
 
 def _r2(labels, answers):
@@ -1203,7 +1214,7 @@ MEASURES = {
     "macro-f1": _macro_f1,
     "mse": _mse,
     "rmse": lambda labels, answers: math.sqrt(_mse(labels, answers)),
-    "mae": lambda labels, answers: math.fsum(map(abs, map(lambda a, b: a - b, labels, answers))) / len(labels),
+    "mae": lambda labels, answers: _sum(abs(a - b) for a, b in zip(labels, answers)) / len(labels),
     "r2": _r2,
     "log-loss": _log_loss,
 }

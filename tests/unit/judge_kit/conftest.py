@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from judging import PLACES, Box, place  # noqa: E402 - lies beside this file
+from judging import PLACES, Box, place  # it lies beside this file
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ python3 like_a_container.py COMMAND...
 import ctypes
 import os
 import sys
+from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_ADMIN, SYS_PTRACE = 21, 19
@@ -22,16 +23,14 @@ def main(command: list[str]) -> int:
         os.write(ready, b"1")
         if os.read(go, 1) != b"1":
             os._exit(126)
-        with open("/proc/sys/user/max_user_namespaces", "w") as file:
-            file.write("0")
+        Path("/proc/sys/user/max_user_namespaces").write_text("0", "ascii")
         for power in (SYS_ADMIN, SYS_PTRACE):
             LIBC.prctl(24, power, 0, 0, 0)
         os.execvp(command[0], command)
     os.close(ready)
     if os.read(ready_read, 1) == b"1":
         for table in ("uid_map", "gid_map"):
-            with open(f"/proc/{pid}/{table}", "w") as file:
-                file.write("0 0 65536")
+            Path(f"/proc/{pid}/{table}").write_text("0 0 65536", "ascii")
         os.write(go_write, b"1")
     os.close(go_write)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from judging import ADAPTER, TRAIN, Box, place
+from judging import ADAPTER, Box, place
 
 MODEL = "json.dump({'signs': ['a', '\\n']}, open('model.json', 'w'))\n"
 WEAK = ("bare",)
@@ -35,6 +35,7 @@ def processes_of(box: Box) -> list[str]:
 # --- reading and writing what belongs to the judge
 
 
+@pytest.mark.machine
 def test_tests_cannot_be_read(placed: Box) -> None:
     spy = (
         "import glob\n"
@@ -60,6 +61,7 @@ def test_tests_cannot_be_read(placed: Box) -> None:
         assert "FOUND []" in placed.log("train")
 
 
+@pytest.mark.machine
 def test_the_judge_refuses_where_the_tests_would_be_in_sight(box: Box) -> None:
     box = place(box, "bare")
     box.level = "container"
@@ -68,6 +70,7 @@ def test_the_judge_refuses_where_the_tests_would_be_in_sight(box: Box) -> None:
     assert "could read the tests" in result.output
 
 
+@pytest.mark.machine
 def test_a_result_written_by_the_candidate_is_a_violation_or_impossible(placed: Box) -> None:
     forged = json.dumps({"nll": 0.0, "reward": 0.0})
     attack = (
@@ -107,6 +110,7 @@ def test_secrets_of_the_environment_do_not_reach_the_candidate(box: Box) -> None
         assert name not in told
 
 
+@pytest.mark.machine
 def test_no_descriptor_of_the_judge_is_inherited(placed: Box) -> None:
     attack = "for fd in range(3, 256):\n    try: os.write(fd, b'forged'); print('HOLE', fd)\n    except OSError: pass\n"
     assert train(placed, attack).judge().verdict == "scored"
@@ -116,13 +120,23 @@ def test_no_descriptor_of_the_judge_is_inherited(placed: Box) -> None:
 # --- changing what is frozen
 
 
-@pytest.mark.parametrize("where", [*WEAK, *STRONG])
+APPEND = "open('names.txt', 'a').write('anna')"
+REMOVE = "os.unlink('names.txt')"
+REPLACE = "os.rename('names.txt', 'x'); os.symlink('x', 'names.txt')"
+
+
+@pytest.mark.machine
 @pytest.mark.parametrize(
-    "act",
+    ("where", "act"),
     [
-        "open('names.txt', 'a').write('anna')",
-        "os.unlink('names.txt')",
-        "os.rename('names.txt', 'x'); os.symlink('x', 'names.txt')",
+        ("bare", APPEND),
+        ("rootless", APPEND),
+        ("rootless", REMOVE),
+        ("rootless", REPLACE),
+        ("namespaces", REPLACE),
+        ("container", APPEND),
+        ("container", REMOVE),
+        ("container", REPLACE),
     ],
 )
 def test_changing_a_frozen_file_is_a_violation_or_impossible(box: Box, where: str, act: str) -> None:
@@ -136,6 +150,7 @@ def test_changing_a_frozen_file_is_a_violation_or_impossible(box: Box, where: st
         assert "names.txt" in result.message
 
 
+@pytest.mark.machine
 def test_the_interpreter_and_the_system_cannot_be_changed(box: Box) -> None:
     place(box, "rootless")
     spot = box.root / "image-file"
@@ -160,6 +175,7 @@ def test_an_output_that_was_delivered_does_not_count(box: Box) -> None:
 # --- outliving
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("where", [*WEAK, *STRONG, "process"])
 def test_a_process_that_is_left_is_killed_before_the_result(box: Box, where: str) -> None:
     place(box, where)
@@ -194,6 +210,7 @@ def test_a_process_that_is_left_is_killed_before_the_result(box: Box, where: str
     assert (box.logs / "reward.json").read_bytes() == written
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("where", [*WEAK, "container", "rootless"])
 def test_a_fork_bomb_ends_with_the_training(box: Box, where: str) -> None:
     place(box, where)
@@ -230,15 +247,15 @@ def test_training_that_fails_tells_the_end_of_its_output(box: Box) -> None:
     assert set(result.reward or {}) == {"reward", "invalid"}
 
 
+@pytest.mark.machine
 def test_training_that_is_killed_says_so(box: Box) -> None:
     box.files["train.py"] = "import os; os.kill(os.getpid(), 9)\n"
     for where in ("bare", "namespaces"):
         assert "killed by signal 9" in place(box, where).judge().message
 
 
-@pytest.mark.parametrize("early", ["sys.exit(0)", "os._exit(0)"])
-def test_leaving_early_with_status_0_is_no_model(box: Box, early: str) -> None:
-    result = train(box, early).judge()
+def test_leaving_early_with_status_0_is_no_model(box: Box) -> None:
+    result = train(box, "os._exit(0)").judge()
     assert result.verdict == "invalid"
     assert "model.json is missing" in result.message
 
@@ -266,16 +283,11 @@ def test_a_file_that_is_too_large_fails(box: Box) -> None:
     ("text", "expected"),
     [
         ("return [[float('nan')] * len(self.vocabulary) for _ in prefixes]", "not finite"),
-        ("return [[float('inf')] * len(self.vocabulary) for _ in prefixes]", "not finite"),
         ("return [[0.0] for _ in prefixes]", "raised ValueError"),
         ("return []", "one row of"),
-        ("return [[0.0] * len(self.vocabulary)] * (len(prefixes) + 1)", "one row of"),
         ("return None", "raised TypeError"),
-        ("return [['a'] * len(self.vocabulary) for _ in prefixes]", "raised TypeError"),
         ("raise type('label_is_7', (Exception,), {})()", "raised an error of its own"),
-        ("raise KeyError(prefixes)", "raised KeyError"),
         ("import os; os._exit(0)", "ended in logits()"),
-        ("import os; os.kill(os.getpid(), 11)", "ended in logits()"),
         ("import os; os.write(1, b'x' * 100); import sys; sys.stdout.write('y' * 10_000_000)", ""),
         ("import os; os.write(4, b'garbage!' * 100)", "wrong size"),
         ("import time; time.sleep(60)", "did not end within"),
@@ -283,30 +295,12 @@ def test_a_file_that_is_too_large_fails(box: Box) -> None:
     ],
 )  # fmt: skip
 def test_answers_that_are_none(box: Box, text: str, expected: str) -> None:
-    box.contract["predict_sec"] = 3
+    box.contract["predict_sec"] = 2
     result = adapter(box, text).judge()
     assert result.verdict == ("invalid" if expected else "scored"), result.output + result.message
     assert expected in result.message
     assert "label_is_7" not in result.message
     assert len((box.logs / "reward-details.json").read_bytes()) < 4096
-
-
-@pytest.mark.parametrize(
-    ("vocabulary", "expected"),
-    [
-        ("['a', 'a']", "twice"),
-        ("['ab']", "single characters"),
-        ("'ab'", "list of characters"),
-        ("[]", "list of characters"),
-        ("[1]", "single characters"),
-        ("{'a': 1}", "list of characters"),
-    ],
-)
-def test_vocabularies_that_are_none(box: Box, vocabulary: str, expected: str) -> None:
-    box.files["rsi_adapter.py"] = ADAPTER.replace("self.vocabulary = signs", f"self.vocabulary = {vocabulary}")
-    result = box.judge()
-    assert result.verdict == "invalid"
-    assert expected in result.message
 
 
 def test_an_adapter_that_cannot_be_loaded_says_why(box: Box) -> None:
@@ -341,15 +335,6 @@ def test_tricks_in_its_own_process_stay_there(box: Box) -> None:
     assert box.judge().reward == honest.judge().reward
 
 
-@pytest.mark.parametrize("answer", ["['x'] * (len(rows) - 1)", "None", "[True] * len(rows)", "[[1]] * len(rows)"])
-def test_predictions_that_are_none(box: Box, answer: str) -> None:
-    box.contract |= {"kind": "predictions", "measure": "accuracy", "mode": "direct", "outputs": []}
-    box.body = "evaluate = judge_kit.predictions"
-    box.examples = [{"row": {"x": "1"}, "label": "a"}] * 4
-    box.files = {"rsi_adapter.py": f"class M:\n  def predict(self, rows): return {answer}\ndef load(): return M()\n"}
-    assert box.judge().verdict == "invalid"
-
-
 def test_deep_and_huge_answers_are_refused(box: Box) -> None:
     box.contract |= {"mode": "direct", "outputs": [], "kind": "custom"}
     box.body = "def evaluate(judge):\n    with judge.serve() as c: return float(len(c.call('answer')))"
@@ -367,7 +352,6 @@ def test_deep_and_huge_answers_are_refused(box: Box) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "def evaluate(judge): return 1 / 0",
         "def evaluate(judge): return None",
         "def evaluate(judge): return True",
         "def evaluate(judge): raise SystemExit(0)",
@@ -383,12 +367,11 @@ def test_an_evaluator_that_fails_gives_no_result(box: Box, body: str) -> None:
     assert list(box.logs.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "-1.0", "100.1"])
-def test_a_metric_outside_its_domain_is_invalid(box: Box, value: str) -> None:
+def test_a_metric_outside_its_domain_is_invalid(box: Box) -> None:
     box.contract |= {"mode": "direct", "outputs": []}
-    box.body = f"def evaluate(judge): return {value}"
-    result = box.judge()
-    assert result.reward == {"reward": 0, "invalid": 1}
+    for value in ("float('nan')", "100.1"):
+        box.body = f"def evaluate(judge): return {value}"
+        assert box.judge().reward == {"reward": 0, "invalid": 1}
 
 
 def test_an_author_s_violation_is_reported_with_evidence(box: Box) -> None:
@@ -411,6 +394,7 @@ def test_the_judge_can_be_run_again(box: Box) -> None:
     assert box.run().reward == first.reward
 
 
+@pytest.mark.machine
 def test_a_place_closed_to_other_users_is_named(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root changes to another user")
@@ -422,4 +406,3 @@ def test_a_place_closed_to_other_users_is_named(tmp_path: Path) -> None:
     assert "is closed to other users" in result.output
     box.level, box.prefix = "process", ()
     assert box.judge().verdict == "scored"  # at this level as the same user, which it tells
-    assert TRAIN

@@ -22,6 +22,7 @@ def predict(box: Box, measure: str, adapter: str, examples: list[Any], **metric:
     return box
 
 
+@pytest.mark.machine
 def test_a_candidate_is_scored_everywhere(placed: Box) -> None:
     result = placed.judge()
     assert result.verdict == "scored", result.output
@@ -39,6 +40,7 @@ def test_a_candidate_is_scored_everywhere(placed: Box) -> None:
     ]
 
 
+@pytest.mark.machine
 def test_what_is_in_force_is_told(box: Box) -> None:
     for name, separate, hidden in (("container", False, True), ("rootless", True, True), ("bare", False, False)):
         found = place(box, name).judge()
@@ -105,42 +107,6 @@ def test_no_position_is_shown_before_it_is_scored(box: Box) -> None:
     assert len(steps) == 6  # the longest name has 5 characters and an end, less than the window
 
 
-@pytest.mark.parametrize(
-    ("measure", "answer", "expected"),
-    [
-        ("accuracy", "'small'", 0.5),
-        ("error-rate", "'small'", 0.5),
-        ("macro-f1", "'small'", (0 + 2 * 5 / 15) / 2),
-        ("accuracy", "'big' if int(row['x']) > 4 else 'small'", 1.0),
-        ("accuracy", "'nothing'", 0.0),
-    ],
-)
-def test_measures_of_labels(box: Box, measure: str, answer: str, expected: float) -> None:
-    adapter = f"class M:\n  def predict(self, rows): return [{answer} for row in rows]\ndef load(): return M()\n"
-    result = predict(box, measure, adapter, LABELS).judge()
-    assert result.reward is not None, result.output + result.message
-    assert result.reward["m"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("measure", "expected"), [("mse", 1.0), ("rmse", 1.0), ("mae", 1.0), ("r2", 1 - 10 / 82.5)])
-def test_measures_of_numbers(box: Box, measure: str, expected: float) -> None:
-    adapter = "class M:\n  def predict(self, rows): return [int(r['x']) + 1 for r in rows]\ndef load(): return M()\n"
-    examples = [{"row": {"x": str(x)}, "label": str(x)} for x in range(10)]
-    result = predict(box, measure, adapter, examples).judge()
-    assert result.reward is not None, result.output + result.message
-    assert result.reward["m"] == pytest.approx(expected)
-
-
-def test_log_loss_normalises_what_it_is_given(box: Box) -> None:
-    adapter = (
-        "class M:\n  def predict_proba(self, rows):\n"
-        "    return [{'small': 3, 'big': 1} for _ in rows]\ndef load(): return M()\n"
-    )
-    result = predict(box, "log-loss", adapter, LABELS).judge()
-    assert result.reward is not None, result.output + result.message
-    assert result.reward["m"] == pytest.approx((5 * -math.log(0.75) + 5 * -math.log(0.25)) / 10)
-
-
 def test_labels_stay_with_the_judge_and_rows_come_in_random_order(box: Box) -> None:
     adapter = "class M:\n  def predict(self, rows): print(rows); return ['small'] * len(rows)\ndef load(): return M()\n"
     predict(box, "accuracy", adapter, LABELS).judge()
@@ -185,6 +151,7 @@ def test_an_author_s_evaluator_asks_and_tells(box: Box) -> None:
     assert box.judge().message == "ask() must return a number"
 
 
+@pytest.mark.machine
 def test_training_may_use_processes_and_talk_to_itself(box: Box) -> None:
     box.files["train.py"] = (
         "import multiprocessing, socket, tempfile, json, pathlib\n"
@@ -202,6 +169,7 @@ def test_training_may_use_processes_and_talk_to_itself(box: Box) -> None:
     assert place(box, "container").judge().verdict == "scored"
 
 
+@pytest.mark.machine
 def test_folders_of_the_image_can_be_written_into_but_its_files_stay(box: Box) -> None:
     box.files["train.py"] = (
         "import json, os\n"
@@ -219,6 +187,7 @@ def test_folders_of_the_image_can_be_written_into_but_its_files_stay(box: Box) -
     assert box.log("train").count("kept") == 6
 
 
+@pytest.mark.machine
 def test_nothing_is_left_behind(box: Box) -> None:
     before = set(Path("/tmp").iterdir())
     place(box, "container").judge()
