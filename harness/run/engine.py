@@ -15,15 +15,18 @@ from harness.run import round as rounds
 from harness.run.budget import hours_left, refusal, submissions_left
 from harness.run.capture import ImageFiles, inspect_image
 from harness.run.folder import RunFolder, write_json
+from harness.run.journal import Clock, steady_clock
+from harness.run.judging import StopRequested
 from harness.run.mailbox import Mailbox, Request
 from harness.run.recorder import Observer, Recorder
-from harness.run.scene import Scene, StopRequested
+from harness.run.scene import Scene
 from harness.run.seeds import agent_seed
 from harness.run.setting import Setting, measure_controls
 from harness.run.state import Kind, State, Status
 from harness.run.status import write_status
 from harness.run.upkeep import Upkeep
 from harness.run.verdict import Verdict
+from harness.run.workbox import find_or_make
 from harness.run.workspace import AgentStart, EngineWorkspace
 from harness.sandbox.base import Box, BoxSpec, Mount, Role, Sandbox
 
@@ -52,6 +55,7 @@ class Engine:
         tell: Callable[[str], None],
         observe: Observer = lambda _event, _state: None,
         stop: threading.Event | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.folder = folder
         self.sandbox = sandbox
@@ -59,6 +63,7 @@ class Engine:
         self.tell = tell
         self.observe = observe
         self.stop = stop or threading.Event()
+        self.clock = clock or steady_clock()
         self.plan = folder.read_plan()
         self.ended_before = False
         self.thread: threading.Thread | None = None
@@ -79,7 +84,7 @@ class Engine:
                 recorder.close()
 
     def _open(self) -> Recorder:
-        recorder = Recorder.open(self.folder.journal, self.observe)
+        recorder = Recorder.open(self.folder.journal, self.observe, self.clock)
         self.ended_before = recorder.state.status is not Status.RUNNING
         if recorder.state.status is not Status.COMPLETED:
             recorder.record(Kind.ENGINE_STARTED, pid=os.getpid(), resumed=recorder.state.engines > 0)
@@ -110,7 +115,13 @@ class Engine:
             measure_controls(setting, recorder)
         mailbox = Mailbox(self.folder.mailbox)
         mailbox.create()
-        box, fresh = self._work_box(setting, mailbox, recorder.state)
+        box, made = find_or_make(
+            self.sandbox,
+            self._work_spec(setting, mailbox),
+            recorder.state,
+            lambda text: self._note(recorder, text),
+        )
+        fresh = made or not recorder.state.agent_starts or self.ended_before
         image_files = self._image_files(box, setting)
         contract = setting.contract
         self.scene = Scene(
@@ -126,6 +137,7 @@ class Engine:
             image_files=image_files,
             frozen_watch=image_files.watch(contract.boundary) if contract else None,
             stop=self.stop,
+            now=self.clock,
         )
         self.upkeep = Upkeep(setting.store, box, self.scene.boundary, self.scene.frozen_watch)
         try:
@@ -141,13 +153,13 @@ class Engine:
 
     # --- the workspace ------------------------------------------------------------------------------------------------
 
-    def _work_box(self, setting: Setting, mailbox: Mailbox, state: State) -> tuple[Box, bool]:
-        """Return the work box, and whether the agent has to be started anew in it."""
-        box = self.sandbox.attach(self.plan.run, "work")
-        if box is not None and box.alive():
-            return box, not state.agent_starts or self.ended_before
+    def _note(self, recorder: Recorder, text: str) -> None:
+        self.tell(text)
+        recorder.record(Kind.NOTE, text=text)
+
+    def _work_spec(self, setting: Setting, mailbox: Mailbox) -> BoxSpec:
         solution = (Mount(self.folder.solution, "/solution"),) if self.agent.needs_solution else ()
-        spec = BoxSpec(
+        return BoxSpec(
             run=self.plan.run,
             name="work",
             role=Role.WORK,
@@ -156,8 +168,6 @@ class Engine:
             limits=setting.court.limits,
             mounts=(*mailbox.mounts(), *solution),
         )
-        # A box of that name whose host went down keeps its files: they are the workspace that goes on.
-        return self.sandbox.create(spec), True
 
     def _image_files(self, box: Box, setting: Setting) -> ImageFiles:
         """Return the boundary's files of the untouched image: read once, before the agent's first start."""
@@ -173,13 +183,14 @@ class Engine:
 
     def _until_the_end(self, fresh: bool) -> None:
         scene = self.scene
+        self._finish_open()
         if not scene.state.agent_ended:
+            # What was handed in to an engine before this one belongs to the history from which the agent goes on.
+            self._take_requests()
             self._start_agent(fresh)
-            self._finish_open()
             reason = self._loop()
             self._halt_agent()
             scene.record(Kind.AGENT_ENDED, code=self._outcome(), reason=reason)
-        self._finish_open()
         self._last_submission()
 
     def _start_agent(self, fresh: bool) -> None:
@@ -189,7 +200,7 @@ class Engine:
         if self.agent.needs_solution:
             env["RSI_SOLUTION"] = scene.box.path("/solution")
         facts = AgentStart(
-            name=f"agent-{start}",
+            name=agent_process(start),
             inbox=self.folder.mailbox / "inbox",
             output=self.folder.agent_log,
             env=env,
@@ -198,10 +209,9 @@ class Engine:
         )
         scene.workspace = EngineWorkspace(scene.box, facts, scene.contract, lambda: scene.state)
         if fresh:
-            scene.record(Kind.AGENT_STARTED, agent=self.agent.name, start=start)
+            scene.record(Kind.AGENT_STARTED, agent=self.agent.name, start=start, box=scene.box.spec.name)
         self.thread = threading.Thread(target=self._agent_thread, args=(scene.workspace,), name="agent", daemon=True)
-        if scene.state.open_submission is None and not scene.state.frozen:
-            scene.box.thaw()
+        scene.box.thaw()
         self.thread.start()
 
     def _agent_thread(self, work: EngineWorkspace) -> None:
@@ -219,11 +229,10 @@ class Engine:
         status_at = 0.0
         while True:
             scene.watch()
-            for request in scene.mailbox.requests():
-                self._request(request)
+            self._take_requests()
             if self.thread is None or not self.thread.is_alive():
-                for request in scene.mailbox.requests():  # handed in just before it ended
-                    self._request(request)
+                self._check_box()  # where it went, its processes went with it, and the agent did not end
+                self._take_requests()  # handed in just before it ended
                 return "the agent ended"
             reason = self._spent()
             if reason == "submissions":
@@ -239,8 +248,7 @@ class Engine:
         scene = self.scene
         if self.upkeep.failure is not None:
             raise self.upkeep.failure
-        if not scene.box.alive():
-            raise RsiError("the workspace is gone", where=self.plan.run, next_step=f"rsi resume {self.plan.run}")
+        self._check_box()
         storage = self.plan.resources.get("storage_mb")
         if storage and self.upkeep.usage_mb > storage:
             return "disk"
@@ -248,19 +256,39 @@ class Engine:
             return "hours"
         return "submissions" if submissions_left(scene.limits, scene.state) == 0 else None
 
+    def _check_box(self) -> None:
+        if not self.scene.box.alive():
+            raise RsiError("the workspace is gone", where=self.plan.run, next_step=f"rsi resume {self.plan.run}")
+
+    def _take_requests(self) -> None:
+        for request in self.scene.mailbox.requests():
+            self._request(request)
+
     def _request(self, request: Request) -> None:
         scene = self.scene
         if request.id in scene.state.handled:
+            self._reply_again(request.id)
             return
         why = refusal(scene.limits, scene.state, scene.now())
         if why is not None:
             scene.record(Kind.REQUEST_REFUSED, id=request.id, reason=why)
-            scene.mailbox.reply(request.id, 3, f"refused: {why}")
-            if scene.workspace is not None:
-                scene.workspace.answer(request.id, None)
+            self._refuse(request.id, why)
             return
         one = rounds.open_submission(scene, request.id, request.message)
         self._play(one.number)
+
+    def _refuse(self, request: str, why: str) -> None:
+        self.scene.mailbox.reply(request, 3, f"refused: {why}")
+        if self.scene.workspace is not None:
+            self.scene.workspace.answer(request, None)
+
+    def _reply_again(self, request: str) -> None:
+        """Answer a request that an engine recorded and then died before its reply."""
+        found = [one.number for one in self.scene.state.submissions if one.id == request]
+        if found:
+            rounds.answer(self.scene, found[0])
+        else:
+            self._refuse(request, "the run was interrupted meanwhile; hand in again")
 
     def _play(self, number: int) -> None:
         scene = self.scene
@@ -299,13 +327,13 @@ class Engine:
             self._play(one.number)
 
     def _halt_agent(self) -> None:
-        """End the agent and all its processes."""
-        if self.thread is None or self.scene.workspace is None:
-            return
-        self.scene.workspace.end()
-        if self.thread.is_alive() and self.scene.workspace.process is not None:
-            self.scene.workspace.process.kill()
-        self.thread.join(timeout=30)
+        """End the agent and all its processes, also one that an earlier engine started and this one never reached."""
+        if self.thread is not None and self.scene.workspace is not None:
+            self.scene.workspace.end()
+            self.thread.join(timeout=30)
+        process = self.scene.box.process(agent_process(self.scene.state.agent_starts))
+        if process is not None:
+            process.kill()
 
     def _outcome(self) -> int | None:
         """Return the agent's exit status, or raise what it died of."""
@@ -313,6 +341,11 @@ class Engine:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+
+def agent_process(start: int) -> str:
+    """Return the name that the agent's process has in its box, by how often an agent was started there."""
+    return f"agent-{start}"
 
 
 def kept_image_files(folder: RunFolder) -> ImageFiles:

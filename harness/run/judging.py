@@ -25,6 +25,10 @@ MAX_OUTPUT = 16 << 20
 """Most bytes kept of what a judge prints; it is for the operator only."""
 
 
+class StopRequested(RsiError):
+    """The operator asked the run to stop; it can be resumed."""
+
+
 @dataclass(frozen=True)
 class Court:
     """Everything that stays the same from one judging of a run to the next."""
@@ -94,6 +98,8 @@ def judge_once(court: Court, candidate: Candidate, *, label: str, logs: Path, se
                 max_output=MAX_OUTPUT,
             )
             end = wait(process, court.timeout, watch)
+    except StopRequested:  # no fault of anybody: the judging is repeated after a resume
+        raise
     except (RsiError, OSError) as error:
         return _no_measurement("the judge could not be run", str(error))
     # The box is gone with every process in it: nothing can change the result any more.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.run.journal import Journal, read_events
+from harness.run.journal import Clock, Journal, read_events
 from harness.run.state import Event, Kind, State, fold, step
 
 Observer = Callable[[Event, State], None]
@@ -25,9 +25,9 @@ class Recorder:
         return cls(Journal.create(path), State(), observe)
 
     @classmethod
-    def open(cls, path: Path, observe: Observer) -> "Recorder":
+    def open(cls, path: Path, observe: Observer, clock: Clock | None = None) -> "Recorder":
         """Go on with a journal; the state is what it says."""
-        journal = Journal.open(path)
+        journal = Journal.open(path, clock)
         return cls(journal, fold(read_events(path)), observe)
 
     def record(self, kind: Kind, **fields: Any) -> State:

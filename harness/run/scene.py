@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.agents.feedback import Feedback
-from harness.errors import RsiError
 from harness.run.budget import Limits
 from harness.run.candidates import CandidateRepo
 from harness.run.capture import ImageFiles
 from harness.run.folder import RunFolder
 from harness.run.frozen import FrozenWatch
-from harness.run.judging import Court
+from harness.run.judging import Court, StopRequested
 from harness.run.mailbox import Mailbox
 from harness.run.plan import Plan
 from harness.run.recorder import Recorder
@@ -29,10 +28,6 @@ TICK_SEC = 30.0
 
 WHOLE_WORKDIR = Boundary(editable=("**",), deliver=("**",), max_mb=65536, max_files=500_000)
 """The boundary of a plain Harbor task: everything may be changed and everything is handed in."""
-
-
-class StopRequested(RsiError):
-    """The operator asked the run to stop; it can be resumed."""
 
 
 @dataclass
@@ -54,6 +49,7 @@ class Scene:
     stop: threading.Event
     workspace: EngineWorkspace | None = None
     now: Callable[[], float] = time.time
+    """The journal's own clock, so that both agree on what a stretch of work costs."""
     last_tick: float = field(default_factory=time.monotonic)
 
     @property

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     CONTROL_JUDGED = "control_judged"
     """role, verdict, metric, values, message, evidence, seconds, reused_from (a run's name, or empty)"""
     AGENT_STARTED = "agent_started"
-    """agent, start (from 1: how often it was started in this workspace)"""
+    """agent, start (from 1: how often it was started in this workspace), box (name of the workspace's box)"""
     SUBMISSION_OPENED = "submission_opened"
     """number, id (of the mailbox request), message"""
     WORK_FROZEN = "work_frozen"
@@ -144,6 +144,8 @@ class State:
     agent_ended: bool = False
     agent_starts: int = 0
     """How often the agent was started; a new start follows a stop or a host that went down, not a dead engine."""
+    work_box: str = "work"
+    """Name of the box that the agent was started in last; a box whose host went down is followed by another."""
     agent_code: int | None = None
     agent_reason: str = ""
     frozen: bool = False
@@ -218,7 +220,8 @@ def _spend(state: State, event: Event, kind: Kind) -> State:
     t = max(t, state.last)
     ledger = dict(state.ledger)
     resumed = kind is Kind.ENGINE_STARTED and bool(event.get("resumed"))
-    ledger["down" if resumed else state.phase] += t - state.last
+    # A run is judged again only while no engine works on it, and the one before may have died without a word.
+    ledger["down" if resumed or kind is Kind.REJUDGED else state.phase] += t - state.last
     return replace(state, events=state.events + 1, last=t, ledger=ledger)
 
 
@@ -250,7 +253,13 @@ def _control_judged(state: State, event: Event) -> State:
 
 
 def _agent_started(state: State, event: Event) -> State:
-    return replace(state, agent=event["agent"], agent_running=True, agent_starts=event.get("start", 1))
+    return replace(
+        state,
+        agent=event["agent"],
+        agent_running=True,
+        agent_starts=event.get("start", 1),
+        work_box=event.get("box", "work"),
+    )
 
 
 def _submission_opened(state: State, event: Event) -> State:
