@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 from harness.agents.base import Workspace
@@ -58,7 +59,7 @@ def get_value(text: str, knob: Knob) -> Any:
         InputError: when the pattern or key is not there.
     """
     if knob.pattern is not None:
-        return _parse(_match(text, knob).group(1))
+        return _parse(_match(text, knob).group(1), knob)
     try:
         holder, last = _walk(_load(text, knob), knob)
         return holder[last]
@@ -67,11 +68,13 @@ def get_value(text: str, knob: Knob) -> Any:
 
 
 def set_value(text: str, knob: Knob, value: Any) -> str:
-    """Return the file's text with the knob set to a value."""
+    """Return the file's text with the knob set to a value.
+
+    Raises:
+        InputError: when the pattern or key is not there, or the pattern would not find the whole value again.
+    """
     if knob.pattern is not None:
-        match = _match(text, knob)
-        start, end = match.span(1)
-        return text[:start] + _format(value, match.group(1)) + text[end:]
+        return _set_match(text, knob, value)
     try:
         return _set_key(text, knob, value)
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -80,9 +83,25 @@ def set_value(text: str, knob: Knob, value: Any) -> str:
 
 def _match(text: str, knob: Knob) -> re.Match[str]:
     match = re.search(knob.pattern or "", text, re.MULTILINE)
-    if match is None:
+    if match is None or match.group(1) is None:
         raise _missing(knob)
     return match
+
+
+def _set_match(text: str, knob: Knob, value: Any) -> str:
+    """Write a value in the first way in which the pattern finds all of it: `[0-9.]+` takes 0.00002 and not 2e-05."""
+    match = _match(text, knob)
+    start, end = match.span(1)
+    for written in _spellings(value, match.group(1)):
+        new = text[:start] + written + text[end:]
+        again = re.search(knob.pattern or "", new, re.MULTILINE)
+        if again is not None and again.span(1) == (start, start + len(written)):
+            return new
+    raise InputError(
+        f"pattern {knob.pattern!r} of {knob.file} does not match the value {value!r}",
+        where="[[metadata.rsi.search.knobs]]",
+        next_step="widen the pattern so that it matches every value of the range or the choices",
+    )
 
 
 def _missing(knob: Knob) -> InputError:
@@ -93,7 +112,10 @@ def _missing(knob: Knob) -> InputError:
     )
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, knob: Knob) -> Any:
+    for choice in knob.choices or ():
+        if _format(choice, text) == text:
+            return choice
     for kind in (int, float):
         try:
             return kind(text.replace("_", ""))
@@ -102,6 +124,15 @@ def _parse(text: str) -> Any:
     if text in {"True", "False", "true", "false"}:
         return text.lower() == "true"
     return text
+
+
+def _spellings(value: Any, before: str) -> list[str]:
+    found = [_format(value, before)]
+    if isinstance(value, float):
+        found.append(format(Decimal(repr(value)), "f"))
+        if value.is_integer():
+            found.append(str(int(value)))
+    return found
 
 
 def _format(value: Any, before: str) -> str:
