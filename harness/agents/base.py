@@ -48,6 +48,9 @@ class Workspace(Protocol):
     def submit(self, message: str) -> Feedback | None:
         """Hand in, wait for the verdict; None when the request was refused."""
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass, such as before handing in again after a refusal."""
+
     def history(self) -> list[Try]:
         """Return the closed submissions of this run, oldest first."""
 

@@ -16,6 +16,9 @@ from harness.agents.knobs import Values, knob_names, read_values, write_values
 from harness.errors import InputError
 from harness.task.contract import Contract, Direction, Knob
 
+RETRY_SEC = 1.0
+"""How long to wait after a refusal, which is mostly the cooldown's."""
+
 FIRST_STEP = 0.25
 """Standard deviation of the first step, as a part of a knob's range."""
 
@@ -59,7 +62,8 @@ class Search:
             child = propose(knobs, parent, Random(f"{work.seed}:{len(history)}"))  # noqa: S311  a search, no secret
             write_values(work, knobs, child)
             message = {"from": start, "values": child} if not history else {"values": child}
-            work.submit(json.dumps(message, ensure_ascii=False))
+            if work.submit(json.dumps(message, ensure_ascii=False)) is None:
+                work.wait(RETRY_SEC)
         return 0
 
 

@@ -136,6 +136,11 @@ class EngineWorkspace:
             except queue.Empty:
                 self._check()
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._ending.wait(seconds)
+        self._check()
+
     def history(self) -> list[Try]:
         """Return the closed submissions."""
         return [
