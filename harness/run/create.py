@@ -22,6 +22,7 @@ from harness.run.names import new_name
 from harness.run.plan import Plan
 from harness.run.state import Kind
 from harness.sandbox.base import Image, Level, Sandbox
+from harness.sandbox.boxfolder import checked_name
 from harness.task.digest import digest_tree
 from harness.task.harbor import NetworkMode, unsupported
 from harness.task.task import Task
@@ -113,6 +114,8 @@ def check_run(task: Task, agent: Agent, sandbox: Sandbox, wishes: Wishes) -> dic
             where="sandbox local, level process",
             next_step="rsi doctor says what is missing; --level process runs it all the same",
         )
+    if wishes.name is not None:
+        checked_name(wishes.name)
     for value, what in ((wishes.submissions, "--submissions"), (wishes.hours, "--hours")):
         if value is not None and value <= 0:
             raise InputError(f"{what} must be above 0, not {value}", next_step=f"give {what} another value")
