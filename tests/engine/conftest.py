@@ -1,10 +1,15 @@
 """A tiny task for the whole loop: its judge is a shell script that reads one number, and takes milliseconds."""
 
+import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from stage import Stage  # noqa: E402 - lies beside this file
 
 TASK_TOML = """\
 schema_version = "1.4"
@@ -80,10 +85,22 @@ esac
 def tiny_task(tmp_path: Path) -> Callable[..., Path]:
     """Return a maker of tiny task folders; its baseline is 50 and its floor 100."""
 
-    def make(name: str = "tiny", *, submissions: int = 3, verifier_sec: int = 30, contract: bool = True) -> Path:
+    def make(
+        name: str = "tiny",
+        *,
+        submissions: int = 3,
+        verifier_sec: float = 30,
+        contract: bool = True,
+        change: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Make one; `change` maps pieces of its task.toml to what stands there instead."""
         folder = tmp_path / name
+        toml = TASK_TOML.format(submissions=submissions, verifier_sec=verifier_sec)
+        for old, new in (change or {}).items():
+            assert toml.count(old) == 1, old
+            toml = toml.replace(old, new)
         files = {
-            "task.toml": TASK_TOML.format(submissions=submissions, verifier_sec=verifier_sec),
+            "task.toml": toml,
             "instruction.md": "Make the number in value.txt small.\n",
             "environment/Dockerfile": "FROM scratch\nWORKDIR /app\nCOPY app/ /app/\n",
             "environment/app/value.txt": "value = 50\n",
@@ -93,7 +110,7 @@ def tiny_task(tmp_path: Path) -> Callable[..., Path]:
             "tests/test.sh": TEST_SH,
         }
         if not contract:
-            files["task.toml"] = files["task.toml"].split("[metadata.rsi]")[0]
+            files["task.toml"] = toml.split("[metadata.rsi]")[0]
         for path, text in files.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -113,3 +130,10 @@ def namespaces() -> None:
     lacks = get_sandbox("local", level="namespaces").lacks()
     if lacks:
         pytest.skip(f"needs namespaces: {lacks[0].what}")
+
+
+@pytest.fixture
+def stage(tiny_task: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Return a stage with the tiny task; an agent is not waited for after its last submission."""
+    monkeypatch.setattr("harness.run.engine.GRACE_SEC", 0.0)
+    return Stage(tiny_task())
