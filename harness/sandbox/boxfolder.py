@@ -47,20 +47,33 @@ def folder_of(run: str, name: str) -> Path:
 
 
 def boot() -> str:
-    """Return what names the present boot of this host; empty where the system has no such thing."""
+    """Return what names the present boot of this host."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
-        return ""
+        return _said("sysctl", "-n", "kern.boottime")
 
 
 def start_time(pid: int) -> str | None:
-    """Return when a living process started, in ticks since boot, or None where it is gone or a zombie."""
+    """Return when a living process started, or None where it is gone or a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
-        return None
+        return None if Path("/proc/self/stat").exists() else _start_time_elsewhere(pid)
     return None if fields[0] in {b"Z", b"X"} else fields[19].decode()
+
+
+def _start_time_elsewhere(pid: int) -> str | None:
+    """Return the start time on a system without /proc, as one word."""
+    state, _, started = _said("ps", "-o", "stat=,lstart=", "-p", str(pid)).partition(" ")
+    return None if not state or state.startswith("Z") else "-".join(started.split())
+
+
+def _said(*command: str) -> str:
+    import subprocess  # here, as Linux needs none of it
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    return done.stdout.strip()
 
 
 def me() -> list[str]:
@@ -70,7 +83,7 @@ def me() -> list[str]:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a file so that it is whole or absent, and on disk."""
-    new = path.with_name(path.name + ".new")
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")  # two builders may write one image
     with new.open("w", encoding="utf-8") as file:
         json.dump(value, file, ensure_ascii=False)
         file.flush()

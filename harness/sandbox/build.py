@@ -237,7 +237,11 @@ class Builder:
             try:
                 act(box)
             except OSError as error:
-                raise RsiError(f"{instruction.name} failed: {error}", where=instruction.where) from error
+                closed = isinstance(error, PermissionError) and os.geteuid() != 0
+                way_out = "without root, copy below /usr/local, /opt or a new folder instead" if closed else ""
+                raise RsiError(
+                    f"{instruction.name} failed: {error}", where=instruction.where, next_step=way_out
+                ) from error
 
         return guarded
 

@@ -143,7 +143,7 @@ def launch(spec: BoxSpec, folder: BoxFolder, lease: Mapping[str, Any], *, hide: 
         with (folder.path / "keeper.log").open("ab") as log:
             keeper = subprocess.Popen(
                 command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={}, cwd="/",
-                pass_fds=(lock,), start_new_session=True,
+                pass_fds=(lock,),
             )  # fmt: skip
         assert keeper.stdin is not None
         assert keeper.stdout is not None
@@ -151,17 +151,12 @@ def launch(spec: BoxSpec, folder: BoxFolder, lease: Mapping[str, Any], *, hide: 
             keeper.stdin.write(marshal.dumps(plan))
             keeper.stdin.close()
             said = keeper.stdout.read().decode(errors="replace")
+        keeper.wait()  # it went on in a child of its own
         if said != "ready":
-            keeper.wait()
             log_text = (folder.path / "keeper.log").read_text("utf-8", errors="replace").strip()
-            what = said.removeprefix("error: ") or log_text.splitlines()[-1:] or "its keeper died"
+            what = said.removeprefix("error: ") or "".join(log_text.splitlines()[-1:]) or "its keeper died"
             raise RsiError(
                 f"a box could not be made: {what}", where=str(paths.home()), next_step="run `rsi doctor` to see why"
             )
-        _KEEPERS.append(keeper)
     finally:
         os.close(lock)
-
-
-_KEEPERS: list["subprocess.Popen[bytes]"] = []
-"""Keepers of this engine, held so that Python reaps them; they outlive it."""

@@ -162,24 +162,24 @@ class ProcessBox:
         package = Path(__file__).resolve().parents[2]
         code = f"import sys; sys.path.append({str(package)!r}); from harness.sandbox.inside.plain import main; main()"
         with (self.folder.path / "supervisors.log").open("ab") as log:
-            supervisor = subprocess.Popen(
+            starter = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                env={}, cwd="/", start_new_session=True,
+                env={}, cwd="/",
             )  # fmt: skip
-        # Written before the request is sent: a supervisor that is not known here runs nothing.
-        started = boxfolder.start_time(supervisor.pid)
-        (process.folder / "supervisor").write_text(f"{supervisor.pid} {started}\n", "ascii")
-        assert supervisor.stdin is not None
-        assert supervisor.stdout is not None
-        with supervisor.stdin, supervisor.stdout:
-            supervisor.stdin.write(marshal.dumps(request))
-            supervisor.stdin.close()
-            said = supervisor.stdout.read()
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        with starter.stdin, starter.stdout:
+            supervisor = int(starter.stdout.readline() or b"0")
+            starter.wait()  # it went on in a child of its own
+            # Written before the request is sent: a supervisor that is not known here runs nothing.
+            started = boxfolder.start_time(supervisor) if supervisor else None
+            (process.folder / "supervisor").write_text(f"{supervisor} {started}\n", "ascii")
+            starter.stdin.write(marshal.dumps(request))
+            starter.stdin.close()
+            said = starter.stdout.read()
         if said != b"ready":
-            supervisor.wait()
-            raise RsiError(f"the process {process.name!r} could not be started",
-                           where=str(self.folder.path / "supervisors.log"))  # fmt: skip
-        _SUPERVISORS.append(supervisor)
+            log_file = self.folder.path / "supervisors.log"
+            raise RsiError(f"the process {process.name!r} could not be started", where=str(log_file))
 
     def process(self, name: str) -> Process | None:
         """Return the process started under that name, also by an engine that died since."""
@@ -335,7 +335,3 @@ def _remove(folder: BoxFolder, lease: Mapping[str, Any]) -> None:
 
 def _small(source: Path) -> bool:
     return source.is_dir() and disk_usage_mb(source) <= _COPIED_MB
-
-
-_SUPERVISORS: list["subprocess.Popen[bytes]"] = []
-"""Supervisors of this engine, held so that Python reaps them; they outlive it."""

@@ -256,8 +256,16 @@ def silence() -> None:
     os.close(null)
 
 
+def leave_parent() -> None:
+    """Go on in a child whose parent is gone, so that the engine has none to wait for."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+
+
 def main() -> None:
     """Read the plan from stdin, make the box, say so on stdout, and keep it."""
+    leave_parent()
     plan = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - written by the engine that started this process
     os.umask(0o077)
     write_whole(f"{plan['folder']}/keeper", identity("self"))

@@ -102,7 +102,11 @@ def supervise(folder: str, pid: int, pump: Pump) -> None:
 
 
 def main() -> None:
-    """Start the request's command and supervise it."""
+    """Say on stdout who this is, start the command that is then asked for on stdin, and supervise it."""
+    if os.fork():
+        os._exit(0)  # so that the engine has no child to wait for
+    os.setsid()
+    os.write(1, f"{os.getpid()}\n".encode())
     request = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - written by the engine that started this process
     gather_orphans()
     folder = request["folder"]

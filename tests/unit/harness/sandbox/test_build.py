@@ -221,11 +221,11 @@ def test_run_changes_files_anywhere_and_deletes_in_layers_below(apart):
 
 def test_copy_follows_the_links_of_the_image_and_stays_in_it(apart):
     image = apart.image(
-        "FROM base\nWORKDIR /app\nRUN mkdir real && ln -s /app/real link && ln -s ../../../../../../app/real up\n"
-        "COPY a link/\nCOPY b up/\nCOPY a /bin/rsi-copied\n",
+        "FROM base\nWORKDIR /app\nRUN mkdir real && ln -s /app/real link && ln -s ../../../../../../app/real up && ln -s usr/local/bin /top\n"
+        "COPY a link/\nCOPY b up/\nCOPY a /top/rsi-copied\n",
         {"a": "a", "b": "b"},
     )
-    assert _listing(apart, image, "cat real/a real/b /usr/bin/rsi-copied") == "aba"
+    assert _listing(apart, image, "cat real/a real/b /usr/local/bin/rsi-copied") == "aba"
 
 
 def test_a_run_that_fails_names_line_code_and_last_words(apart):
