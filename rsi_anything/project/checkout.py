@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import os
 import posixpath
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +10,11 @@ from pathlib import Path
 
 from harness.errors import InputError
 from rsi_anything.project import address
+from rsi_anything.project.commit_tree import CommitTree
 from rsi_anything.project.evidence import Evidence
 from rsi_anything.project.export import ABOVE, Export, FileEntry, export, load
 from rsi_anything.project.folder import FolderTree
-from rsi_anything.project.gitview import CommitTree, GitView, git_folder
+from rsi_anything.project.gitview import GitView, git_folder
 from rsi_anything.project.tree import LeftOut, Limits
 
 NO_COMMIT = "none"
@@ -68,8 +70,8 @@ class Project:
     def read(self, path: str, max_bytes: int) -> bytes:
         """Return the first `max_bytes` of a file."""
         self._known(path)
-        place = self.folder.parent / ABOVE / path[1:] if path.startswith("/") else self.folder / path
-        with place.open("rb") as file:
+        place = f"{self.folder.parent}/{ABOVE}{path}" if path.startswith("/") else f"{self.folder}/{path}"
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
             return file.read(max_bytes)
 
     def text(self, path: str, max_bytes: int) -> str:

@@ -16,11 +16,10 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from harness.errors import InputError, PrerequisiteError, RsiError
-from rsi_anything.project.tree import LICENCE, LONGEST_LICENCE, Entry, LeftOut, Limits, check_limits, shown, unusable
+from rsi_anything.project.tree import shown
 
 HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 _REF = re.compile(r"refs/(heads|tags|remotes)/[^\x00-\x20~^:?*\[\\\x7f]+\Z")
-_CHUNK = 1024 * 1024
 _MOST_REFS = 20_000
 _MOST_COMPARED = 500_000
 _PATIENCE_SEC = 600
@@ -190,11 +189,11 @@ class GitView:
 
     def has_folder(self, commit: str, folder: str) -> bool:
         """Say whether the commit's tree has this folder (`.` is the root)."""
-        return self.git("cat-file", "-t", _treeish(commit, folder)).stdout.strip() == b"tree"
+        return self.git("cat-file", "-t", treeish(commit, folder)).stdout.strip() == b"tree"
 
     def folders(self, commit: str, parent: str) -> list[str]:
         """Return the names of the folders directly below `parent`."""
-        listed = self.git("ls-tree", "-d", "-z", "--name-only", _treeish(commit, parent)).stdout
+        listed = self.git("ls-tree", "-d", "-z", "--name-only", treeish(commit, parent)).stdout
         return [shown(name) for name in listed.split(b"\0") if name]
 
     def changed(self, worktree: Path, folder: str) -> list[str]:
@@ -224,7 +223,8 @@ class GitView:
         for name in ("index", "info/exclude"):
             if (self.source / name).is_file() and not (self.source / name).is_symlink():
                 (self.path / name).parent.mkdir(exist_ok=True)
-                shutil.copyfile(self.source / name, self.path / name)
+                # With its time: git compares it with the files' to see which of them it must look into.
+                shutil.copy2(self.source / name, self.path / name)
         if self.git("ls-files", "-z", "--cached", env=env).returncode:
             (self.path / "index").unlink(missing_ok=True)  # unreadable here, such as one half of a split index
         if not (self.path / "index").exists():
@@ -265,105 +265,14 @@ def git_common(git_dir: Path) -> Path:
     return git_dir / _first_line(named) if named.is_file() else git_dir
 
 
-def _treeish(commit: str, folder: str) -> str:
+def treeish(commit: str, folder: str) -> str:
+    """Return what git calls a folder at a commit; `.` is the root."""
     return f"{commit}^{{tree}}" if folder == "." else f"{commit}:{folder}"
 
 
 def _said(stderr: bytes) -> str:
     lines = [line for line in shown(stderr.replace(b"\n", b"\r")).split("\\r") if line.strip()]
     return ("git said: " + lines[-1][:300]) if lines else "Run `git fsck` in the repository."
-
-
-class CommitTree:
-    """The files of one folder at one commit, read by one long-lived `git cat-file`; use it as a context."""
-
-    def __init__(self, view: GitView, commit: str, folder: str, limits: Limits) -> None:
-        self.left_out: list[LeftOut] = []
-        self._view = view
-        self._reader: subprocess.Popen[bytes] | None = None
-        self.entries: list[Entry] = list(
-            check_limits(self._list(_treeish(commit, folder)), limits, f"commit {commit[:12]}")
-        )
-        self.entries = [self._with_target(entry) for entry in self.entries]
-        self.above = self._licences(commit) if folder != "." else {}
-
-    def __enter__(self) -> Self:
-        """Return the tree."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the reader."""
-        if self._reader is not None:
-            for stream in (self._reader.stdin, self._reader.stdout):
-                cast("IO[bytes]", stream).close()
-            self._reader.kill()
-            self._reader.wait()
-
-    def _list(self, tree: str) -> Iterator[Entry]:
-        """Yield entries while git lists them, so that a tree of endless copies ends at the limit."""
-        with listing(self._view.path, "-l", tree) as items:
-            for item in items:
-                yield from self._entry(item)
-
-    def _entry(self, item: bytes) -> Iterator[Entry]:
-        head, _, name = item.partition(b"\t")
-        mode, _, blob, size = head.decode("ascii").split()
-        why = unusable(name)
-        if mode == "160000":
-            why = "it is a submodule, which is not fetched"
-        elif not size.isdigit():
-            why = "its content is not in this repository (a partial clone, or a damaged one)"
-        if why is not None:
-            self.left_out.append(LeftOut(shown(name), why))
-            return
-        link = "" if mode == "120000" else None
-        yield Entry(name.decode("utf-8"), int(size), executable=mode == "100755", target=link, blob=blob)
-
-    def _with_target(self, entry: Entry) -> Entry:
-        if entry.target is None:
-            return entry
-        target = b"".join(self.content(entry)) if entry.size <= 4096 else b"/"
-        return Entry(entry.path, 0, target=target.decode("utf-8", "surrogateescape"))
-
-    def _licences(self, commit: str) -> dict[str, bytes]:
-        """Return the licence files at the commit's root."""
-        listed = self._view.git("ls-tree", "-l", "-z", _treeish(commit, ".")).stdout
-        rows = [item.partition(b"\t") for item in listed.split(b"\0") if item.startswith(b"100")]
-        found: dict[str, bytes] = {}
-        for head, _, name in rows:
-            blob, size = head.decode("ascii").split()[2:]
-            if (
-                unusable(name) is None
-                and LICENCE.match(name.decode())
-                and size.isdigit()
-                and int(size) <= LONGEST_LICENCE
-            ):
-                found[name.decode()] = b"".join(self.content(Entry(name.decode(), int(size), blob=blob)))
-        return found
-
-    def content(self, entry: Entry) -> Iterator[bytes]:
-        """Yield the content of a file at the commit, as git stores it."""
-        if self._reader is None:
-            self._reader = subprocess.Popen(
-                ["git", f"--git-dir={self._view.path}", "cat-file", "--batch"],
-                env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-        asked, given = cast("IO[bytes]", self._reader.stdin), cast("IO[bytes]", self._reader.stdout)
-        asked.write(entry.blob.encode("ascii") + b"\n")
-        asked.flush()
-        head = given.readline().split()
-        if len(head) != 3 or head[1] != b"blob":
-            raise FileNotFoundError(entry.path)
-        left = int(head[2])
-        while left > 0:
-            chunk = given.read(min(_CHUNK, left))
-            if not chunk:
-                raise FileNotFoundError(entry.path)
-            left -= len(chunk)
-            yield chunk
-        given.read(1)
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """Chooses which files of a project are worth reading, and reads each of them once, in bounded amounts."""
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from rsi_anything.project.checkout import Project
 from rsi_anything.project.evidence import Evidence
@@ -143,14 +143,14 @@ def is_aside(path: str) -> bool:
 
 def kind_of(path: str) -> str:
     """Return the kind of a file by its name alone."""
-    name = PurePosixPath(path).name
+    name = path.rpartition("/")[2]
     if _NEEDS.search(path):
         return "needs"
     if name.lower() in {"makefile", "gnumakefile", "justfile"} or name.endswith(".mk"):
         return "make"
     if name.lower().startswith("readme"):
         return "prose"
-    return _KIND_OF.get(PurePosixPath(name).suffix.lower(), "other")
+    return _KIND_OF.get(os.path.splitext(name)[1].lower(), "other")  # noqa: PTH122 - a path object costs 10 times more
 
 
 def _rank(entry: FileEntry) -> tuple[bool, int, bool, int, str]:

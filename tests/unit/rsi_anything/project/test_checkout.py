@@ -1,3 +1,4 @@
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,17 @@ def test_staged_changes_are_dirty_and_nothing_is_written_to_the_repository(repos
     before = {path: path.stat().st_mtime_ns for path in (repository.path / ".git").rglob("*")}
     assert open_project(str(repository.path), None, cache=cache).dirty == ("a.py",)
     assert {path: path.stat().st_mtime_ns for path in (repository.path / ".git").rglob("*")} == before
+
+
+def test_a_change_within_one_tick_of_the_clock_is_seen(repository: Any, cache: Path) -> None:
+    repository.commit({"a.py": "1\n"})
+    index = repository.path / ".git" / "index"
+    times = (repository.path / "a.py").stat().st_atime_ns, (repository.path / "a.py").stat().st_mtime_ns
+    for content in ("2\n", "3\n"):
+        (repository.path / "a.py").write_text(content)
+        os.utime(repository.path / "a.py", ns=times)
+        os.utime(index, ns=times)
+        assert open_project(str(repository.path), None, cache=cache).dirty == ("a.py",)
 
 
 def test_a_bare_repository_and_a_git_folder_without_a_tree(repository: Any, cache: Path, tmp_path: Path) -> None:

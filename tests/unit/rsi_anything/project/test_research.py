@@ -15,41 +15,18 @@ from rsi_anything.project.evidence import verify
 from rsi_anything.project.research import research
 from rsi_anything.project.suggest import suggest
 
-NAMES = st.sampled_from(
-    [
-        "train.py",
-        "README.md",
-        "setup.py",
-        "setup.cfg",
-        "pyproject.toml",
-        "requirements.txt",
-        "c.yaml",
-        "c.json",
-        "c.toml",
-        "c.ini",
-    ]
-    + [
-        "run.sh",
-        "Makefile",
-        "a.ipynb",
-        "data.csv",
-        "data.txt",
-        "x.npy",
-        "x.npz",
-        "x.pkl",
-        "environment.yml",
-        "LICENSE",
-        "d/e/main.py",
-    ]
-    + ["data/x.jsonl", "Dockerfile", "tests/test_x.py"]
-)
-PIECES = st.sampled_from(
-    [
-        "lr = 0.1", "def f(", "print(f'loss {x}')", "print('%s %' % x)", "'", '"""', "```", "$ python train.py \\", "{", "[", "]",
-        "import torch", "from . import x", "x: 1", "- a", "numpy==1", "p.add_argument('--x', default=", "torch.save(m, f'{a}/b')",
-        "\\", "\r", "\x0c", "\x00", "\u2028", "\ufeff", "#", "setup(", "install_requires =", "[tool.poetry]", "a,b\n1,2", "#!/bin/sh",
-    ]
-)  # fmt: skip
+NAMES = st.sampled_from([
+    "train.py", "README.md", "setup.py", "setup.cfg", "pyproject.toml", "requirements.txt", "c.yaml", "c.json",
+    "c.toml", "c.ini", "run.sh", "Makefile", "a.ipynb", "data.csv", "data.txt", "x.npy", "x.npz", "x.pkl", "LICENSE",
+    "environment.yml", "d/e/main.py", "data/x.jsonl", "Dockerfile", "tests/test_x.py",
+])  # fmt: skip
+PIECES = st.sampled_from([
+    "lr = 0.1", "def f(", "print(f'loss {x}')", "print('%s %' % x)", "'", '"""', "```", "$ python train.py \\", "{",
+    "[",
+    "import torch", "from . import x", "x: 1", "- a", "numpy==1", "p.add_argument('--x', default=", "]", "\ufeff",
+    "torch.save(m, f'{a}/b')", "\\", "\r", "\x0c", "\x00", "\u2028", "#", "setup(", "install_requires =",
+    "[tool.poetry]", "a,b\n1,2", "#!/bin/sh",
+])  # fmt: skip
 CONTENT = st.one_of(
     st.binary(max_size=300),
     st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
@@ -151,7 +128,8 @@ def test_large_files_are_read_by_their_head_and_others_code_is_passed_by(tmp_pat
 
 def make_tree(folder: Path, count: int) -> None:
     """Write a made-up project of many files: code, settings, tables and pages in the usual proportions."""
-    code = "import os\nimport numpy as np\n\n\nclass Layer:\n    def __init__(self, width=64):\n        self.w = width\n\n\n"
+    code = "import os\nimport numpy as np\n\n\n"
+    code += "class Layer:\n    def __init__(self, width=64):\n        self.w = width\n\n\n"
     code += "".join(
         f"def step{line}(x, rate=0.1):\n    return os.path.join(str(x), '{line}')\n\n\n" for line in range(12)
     )

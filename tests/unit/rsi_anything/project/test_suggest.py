@@ -98,11 +98,13 @@ def test_one_script_with_options(project_of: Make) -> None:
     edit = value["baseline.floor"][0]
     assert edit["value"] == "0"
     match = re.search(edit["pattern"], ONE_SCRIPT)
-    assert match is not None and match[1] == "5e-4"
+    assert match is not None
+    assert match[1] == "5e-4"
 
 
 def test_settings_in_a_file_shadow_the_script(project_of: Make) -> None:
-    readme = "# nano\n```\npython train.py config/char.py\npython train.py config/char.py --device=cpu --weight_decay=0.2\n```\n"
+    readme = "# nano\n```\npython train.py config/char.py\n"
+    readme += "python train.py config/char.py --device=cpu --weight_decay=0.2\n```\n"
     found = checked(project_of({
         "train.py": CONFIGURED,
         "model.py": "dropout = 0.0\nclass GPT: ...\n",
@@ -145,14 +147,16 @@ def test_a_table_and_its_label(project_of: Make) -> None:
     assert value["compute.python"] == "3.10"
     assert value["boundary.exclude"] == ["tests/**"]
     floor = found["baseline.floor"].value
-    assert isinstance(floor, list) and isinstance(floor[0], dict)
+    assert isinstance(floor, list)
+    assert isinstance(floor[0], dict)
     assert floor[0]["value"] == "1e6"
 
 
 def test_a_command_in_a_folder(project_of: Make) -> None:
     found = checked(project_of({
         "apps/one/README.md": "```\npython main.py --device cpu\n```\n",
-        "apps/one/main.py": "import torch\nloss.backward()\ntorch.save(m, 'm.pt')\nif __name__ == '__main__':\n    pass\n",
+        "apps/one/main.py": "import torch\nloss.backward()\ntorch.save(m, 'm.pt')\n"
+        "if __name__ == '__main__':\n    pass\n",
     }))  # fmt: skip
     assert found["baseline.command"].value == "cd apps/one && python main.py --device cpu"
     assert found["baseline.outputs"].value == ["apps/one/m.pt"]

@@ -96,7 +96,8 @@ def test_a_script_that_nothing_starts_counts_by_its_content(project_of: Make) ->
 
 def test_entry_points(project_of: Make) -> None:
     project = project_of({
-        "cli.py": "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x')\nif __name__ == '__main__':\n    pass\n",
+        "cli.py": "import argparse\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--x')\nif __name__ == '__main__':\n    pass\n",
         "work.py": "print('hello')\n",
         "lib.py": "def f(): print(1)\n",
         "pkg/__main__.py": "print(1)\n",
@@ -108,7 +109,8 @@ def test_entry_points(project_of: Make) -> None:
     })  # fmt: skip
     found = {(point.kind, point.command) for point in research(project).entry_points}
     assert found == {
-        ("script", "python cli.py"), ("script", "python work.py"), ("module", "python -m pkg"), ("console-script", "run-it"),
+        ("script", "python cli.py"), ("script", "python work.py"), ("module", "python -m pkg"),
+        ("console-script", "run-it"),
         ("console-script", "old-it"), ("make-target", "make all"), ("shell-script", "bash go.sh"),
         ("notebook", "jupyter execute note.ipynb"),
     }  # fmt: skip
@@ -151,7 +153,8 @@ def test_data_shapes(project_of: Make) -> None:
     shapes = {path: item.shape for path, item in found.items()}
     assert shapes == {
         "names.txt": "lines", "wine.csv": "csv", "semi.csv": "csv", "data/bare.data": "csv", "data/story.txt": "text",
-        "data/rows.jsonl": "jsonl", "data/a.npy": "npy", "data/a.npz": "npz", "data/m.pkl": "pickle", "data/raw.bin": "binary",
+        "data/rows.jsonl": "jsonl", "data/a.npy": "npy", "data/a.npz": "npz", "data/m.pkl": "pickle",
+        "data/raw.bin": "binary",
         "data/langs/English.txt": "lines", "data/langs/German.txt": "lines", "data/langs/Greek.txt": "lines",
         "data/langs/*.txt": "class-files", "photos": "image-folder",
     }  # fmt: skip
@@ -184,14 +187,16 @@ def test_requirements(project_of: Make) -> None:
         "setup.py": "from setuptools import setup\nneeds = ['scipy==1.11.0']\nsetup(install_requires=needs)\n",
         "environment.yml": "dependencies:\n  - python=3.10\n  - pytorch=2.1.0\n  - pip:\n    - tqdm==4.66.1\nname: x\n",
         "README.md": "```\npip install -U einops -r requirements.txt\n```\n",
-        "main.py": "import os, cv2, yaml\nfrom PIL import Image\nimport torch.utils.tensorboard\nimport helper\nfrom . import x\nimport cPickle\n",
+        "main.py": "import os, cv2, yaml\nfrom PIL import Image\nimport torch.utils.tensorboard\n"
+        "import helper\nfrom . import x\nimport cPickle\n",
         "helper.py": "import numpy\n",
         "tests/test_x.py": "import hypothesis\n",
     })  # fmt: skip
     found = {item.name: item for item in research(project).requirements}
     pins = {name: item.spec for name, item in found.items() if item.source == "declared"}
     assert pins == {
-        "numpy": "==1.26.4", "torch": ">=2.0", "foo": "==1.0", "pandas": "<3", "scipy": "==1.11.0", "pytorch": "==2.1.0",
+        "numpy": "==1.26.4", "torch": ">=2.0", "foo": "==1.0", "pandas": "<3", "scipy": "==1.11.0",
+        "pytorch": "==2.1.0",
         "tqdm": "==4.66.1", "einops": "",
     }  # fmt: skip
     imported = {name for name, item in found.items() if item.source == "imported"}
@@ -202,7 +207,8 @@ def test_requirements(project_of: Make) -> None:
     assert python.value == ">=3.10"
 
 
-MIT = "MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy\nof this. THE SOFTWARE IS PROVIDED"
+MIT = "MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy\n"
+MIT += "of this. THE SOFTWARE IS PROVIDED"
 BSD = "Redistribution and use in source and binary forms, with or without\nmodification. Neither the name of"
 
 
@@ -241,11 +247,13 @@ def test_outputs_follow_settings(project_of: Make) -> None:
         "torch.save(model, os.path.join(args.work_dir, 'model.pt'))\n"
         "path = f'{out_dir}/best-{epoch}.pt'\ntorch.save(model, path)\nnp.save('weights.npy', w)\n"
         "with open(args.save, 'wb') as f:\n    torch.save(model, f)\n"
-        "def log(name):\n    open(name, 'w')\n    open('/dev/null', 'w')\n    open('../up', 'w')\nopen('x.txt')\nfig.savefig('plot.png')\n"
+        "def log(name):\n    open(name, 'w')\n    open('/dev/null', 'w')\n    open('../up', 'w')\n"
+        "open('x.txt')\nfig.savefig('plot.png')\n"
     })  # fmt: skip
     found = {(item.path, item.what) for item in research(project).outputs}
     assert found == {
-        ("{work_dir}/model.pt", "weights"), ("{out_dir}/best-*.pt", "weights"), ("weights.npy", "array"), ("{save}", "file"),
+        ("{work_dir}/model.pt", "weights"), ("{out_dir}/best-*.pt", "weights"), ("weights.npy", "array"),
+        ("{save}", "file"),
         ("{save}", "weights"), ("plot.png", "figure"),
     }  # fmt: skip
 
@@ -265,8 +273,9 @@ def test_hardware_seeds_suites_and_files_to_freeze(project_of: Make) -> None:
     assert [fact.value for fact in findings.all_facts("tests")] == ["tests"]
     assert {fact.value for fact in findings.all_facts("frozen")} == {"evaluate.py", "data_loader.py"}
     title, category = findings.fact("title"), findings.fact("category")
-    assert title is not None and title.value == "Title of it"
-    assert category is not None and category.value == "language-modelling"
+    assert title is not None
+    assert category is not None
+    assert (title.value, category.value) == ("Title of it", "language-modelling")
 
 
 def test_all_evidence_holds_and_findings_are_json(project_of: Make) -> None:

@@ -51,7 +51,8 @@ def test_metrics_and_their_direction(line: str, name: str, direction: str) -> No
 
 
 def test_held_out_comes_before_training_and_time() -> None:
-    text = "print(f'loss {a:.4f} | step time {b}ms')\nw.add_scalar('Loss/train', a)\nw.add_scalar('Loss/test', b)\nloss.backward()\n"
+    text = "print(f'loss {a:.4f} | step time {b}ms')\nw.add_scalar('Loss/train', a)\n"
+    text += "w.add_scalar('Loss/test', b)\nloss.backward()\n"
     assert list(metrics_of(text))[:2] == ["test_loss", "loss"]
 
 
