@@ -1,6 +1,7 @@
 """A run read from its folder: plan, folded journal, and whether an engine works on it now."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.report.summary import Summary, summarize
 from harness.run.folder import RunFolder
@@ -31,7 +32,7 @@ class Record:
     alive: bool
     refusals: tuple[Refusal, ...] = ()
 
-    @property
+    @cached_property
     def summary(self) -> Summary:
         """What the run found."""
         return summarize(self.plan, self.state, alive=self.alive)
