@@ -23,6 +23,8 @@ _SYSCTLS = (
         "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for Python",
     ),
 )
+_WORKING: set[str] = set()
+"""Data folders for which this process has seen a box of namespaces work."""
 _OVERLAY_REFUSERS = ("overlay", "aufs", "nfs", "nfs4", "fuse", "9p", "vfat", "lustre")
 
 
@@ -64,11 +66,14 @@ def namespace_lacks(sandbox: "NamespaceSandbox") -> list[Lack]:
     """Return what keeps this machine from boxes of namespaces, found out by making one."""
     if sys.platform != "linux":
         return [Lack("namespaces exist on Linux only", "use the docker sandbox, or plain processes (level process)")]
+    if str(paths.home()) in _WORKING:
+        return []
     spec = BoxSpec("probe", f"probe-{uuid.uuid4().hex[:12]}", Role.BUILD, sandbox.bare_image())
     try:
         sandbox.create(spec).remove()
     except (RsiError, OSError) as error:
         return _reasons(str(error))
+    _WORKING.add(str(paths.home()))
     return []
 
 

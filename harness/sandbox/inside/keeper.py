@@ -10,7 +10,7 @@ import os
 import select
 import sys
 
-from harness.sandbox.inside import entry, filesystem, init, kernel, privileges
+from harness.sandbox.inside import entry, filesystem, identity, init, kernel, privileges
 from harness.sandbox.inside.output import Pump, open_output
 from harness.sandbox.inside.wire import Record
 
@@ -25,7 +25,7 @@ def write_whole(path: str, text: str) -> None:
     os.rename(f"{path}.new", path)  # noqa: PTH104 - pathlib costs 5 ms at every box start
 
 
-def identity(pid: str) -> str:
+def named(pid: str) -> str:
     """Return a process's number and start time, which together name it for good until the next boot."""
     with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123 - pathlib costs 5 ms at every box start
         fields = stat.read().rpartition(b")")[2].split()
@@ -62,7 +62,7 @@ class Keeper:
         """Make the namespaces and their init; return when the box is ready."""
         kinds = kernel.CLONE_NEWPID
         if self.plan["rootless"]:
-            self._become_root_of_a_namespace()
+            identity.become_root(self.plan["ids"])
         kernel.unshare(kinds)
         ready_read, ready_write = os.pipe()
         orders_read, self.to_init = os.pipe()
@@ -82,44 +82,11 @@ class Keeper:
         names = ["mnt", "ipc", "uts"] + ([] if self.plan["network"] else ["net"])
         self.namespaces = [os.open(f"/proc/{self.init}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in names]
 
-    def _become_root_of_a_namespace(self) -> None:
-        uid, gid = os.getuid(), os.getgid()
-        if self.plan["ids"] is None:
-            kernel.unshare(kernel.CLONE_NEWUSER)
-            for name, text in (("uid_map", f"0 {uid} 1"), ("setgroups", "deny"), ("gid_map", f"0 {gid} 1")):
-                held = os.open(f"/proc/self/{name}", os.O_WRONLY | os.O_CLOEXEC)
-                os.write(held, text.encode())
-                os.close(held)
-        else:
-            self._map_a_range(os.getpid())
-        os.setresuid(0, 0, 0)
-        os.setresgid(0, 0, 0)
-
-    def _map_a_range(self, keeper: int) -> None:
-        """Let the system's set-uid tools map the range of ids lent to this user; they must act from outside."""
-        go_read, go_write = os.pipe()
-        helper = os.fork()
-        if helper == 0:
-            os.close(go_write)
-            os.read(go_read, 1)
-            code = 0
-            for tool in ("uid_map", "gid_map"):
-                ids = self.plan["ids"]
-                command = [ids[f"{tool}_tool"], str(keeper), *ids[tool]]
-                code = code or os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(command[0], command, {}), 0)[1])
-            os._exit(code)
-        os.close(go_read)
-        kernel.unshare(kernel.CLONE_NEWUSER)
-        os.write(go_write, b"1")
-        os.close(go_write)
-        if os.waitpid(helper, 0)[1]:
-            raise OSError("newuidmap or newgidmap refused the range of ids in /etc/subuid and /etc/subgid")
-
     def _be_init(self, ready: int, orders: int, answers: int) -> None:
         try:
             silence()
             os.setsid()
-            write_whole(f"{self.folder}/init", identity("self"))
+            write_whole(f"{self.folder}/init", named("self"))
             kernel.reap_children_silently()
             network = 0 if self.plan["network"] else kernel.CLONE_NEWNET
             kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network)
@@ -219,7 +186,7 @@ class Keeper:
             said += chunk
         os.close(said_read)
         mark = said.partition(b"\n")[0].decode()
-        write_whole(f"{folder}/started", f"{identity(str(pid))}\n{mark}\n")
+        write_whole(f"{folder}/started", f"{named(str(pid))}\n{mark}\n")
         os.unlink(f"{folder}/request")  # noqa: PTH108
         return "ok"
 
@@ -268,7 +235,7 @@ def main() -> None:
     leave_parent()
     plan = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - written by the engine that started this process
     os.umask(0o077)
-    write_whole(f"{plan['folder']}/keeper", identity("self"))
+    write_whole(f"{plan['folder']}/keeper", named("self"))
     keeper = Keeper(plan)
     os.mkfifo(f"{plan['folder']}/orders", 0o600)
     try:

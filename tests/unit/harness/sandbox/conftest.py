@@ -83,6 +83,13 @@ class Bench:
         return done, self.output(name).read_text("utf-8", errors="replace")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs in namespaces: not every machine has them, and the skip says why."""
+    for item in items:
+        if "apart" in getattr(item, "fixturenames", ()) or "[namespaces" in item.name or "-namespaces" in item.name:
+            item.add_marker(pytest.mark.machine)
+
+
 def _bench(sandbox: Sandbox, home: Path) -> Iterator[Bench]:
     bench = Bench(sandbox, home)
     yield bench

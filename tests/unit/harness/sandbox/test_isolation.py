@@ -246,6 +246,26 @@ def test_freezing_by_signals_alone_stops_everything(apart, monkeypatch):
     assert len(_ticks(box)) == 1
 
 
+UNIFIED = cgroups._mounted().get("")
+
+
+@pytest.mark.skipif(ROOTLESS or UNIFIED is None, reason="needs root and control groups of version 2")
+def test_freezing_with_control_groups_of_version_2(apart, monkeypatch):
+    folder = str(UNIFIED[0] / f"rsi-test-{os.getpid()}")
+    monkeypatch.setattr("harness.sandbox.cgroups.plan", lambda name: cgroups.Groups({"freezer": folder}, unified=True))
+    box = apart.box()
+    apart.begin(box, "setsid python3 -c 'while 1: pass' & while :; do :; done")
+    for _ in range(5):
+        box.freeze()
+        ticks = _ticks(box)
+        assert len(ticks) >= 2
+        assert _ticks(box) == ticks
+        box.thaw()
+    box.freeze()
+    box.remove()
+    assert not Path(folder).exists()
+
+
 def _ticks(box):
     """Return processor time of every process of the box, as its own /proc shows it."""
     root = box.root_fd()
