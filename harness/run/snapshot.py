@@ -195,6 +195,7 @@ class SnapshotStore:
             most = int(boundary.max_mb * (1 << 20))
             scope = Scope(Globs(boundary.deliver), Globs(boundary.frozen), most, boundary.max_files, inside)
             self._scope = (boundary, inside, scope)
+            self._known, self._changed = {}, True
         return walk(workdir, self._scope[2], self._known)
 
     def _read(self, workdir: int, found: Found) -> bool:
