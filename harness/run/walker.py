@@ -90,8 +90,8 @@ class Scope:
 def walk(root: int, scope: Scope, known: Mapping[str, Known]) -> Found:
     """Return the regular files below a descriptor that a candidate consists of, in no particular order.
 
-    `known` holds what was read after earlier walks of the same scope. Raises a BoundaryViolation at once, else the first
-    InvalidCandidate once everything was looked at.
+    `known` holds what was read after earlier walks of the same scope. Raises a BoundaryViolation at once, else the
+    first InvalidCandidate once everything was looked at.
     """
     walking = _Walk(os.fstat(root), scope, known)
     out = scope.kept_out.level
@@ -153,8 +153,8 @@ class _Walk:
         folders = []
         known, paths, size = self._known, self.paths, 0
         try:
-            # This loop is what a freeze waits for: 50,000 known files are to pass it in a quarter of a second, so that a
-            # file that is as it was is asked nothing more; all others take the long way.
+            # This loop is what a freeze waits for: 50,000 known files are to pass it in a quarter of a second, so that
+            # a file that is as it was is asked nothing more; all others take the long way.
             for entry in entries(fd, level):
                 name = entry.name
                 if entry.is_dir(follow_symlinks=False):
