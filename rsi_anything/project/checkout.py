@@ -110,7 +110,9 @@ def open_project(
     folder = _clean_subdir(subdir)
     if place.url is not None:
         if dirty:
-            raise InputError("a URL has no working tree", where=address.public(where), next_step="Leave --dirty out.")
+            raise InputError(
+                "a URL has no working tree", where=address.public(where), next_step="Ask for a commit instead."
+            )
         return _open_url(place.url, commit, cache, folder, limits)
     assert place.path is not None
     path = _existing(place.path)
@@ -200,12 +202,14 @@ def _open_repository(
             changed = tuple(view.changed(worktree, subdir)) if worktree and "HEAD" in view.refs else ()
             return _project(where, url, pinned, subdir, copied, dirty=changed, uses_worktree=False)
         if worktree is None:
-            raise InputError("a bare repository has no working tree", where=where, next_step="Leave --dirty out.")
+            raise InputError(
+                "a bare repository has no working tree", where=where, next_step="Ask for a commit instead."
+            )
         if pinned != view.refs["HEAD"]:
             raise InputError(
                 "the working tree belongs to HEAD, not to this commit",
                 where=where,
-                next_step="Give --dirty or the commit, not both.",
+                next_step="Ask for the working tree or for the commit, not both.",
             )
         prefix = b"" if subdir == "." else subdir.encode() + b"/"
         names = [name.removeprefix(prefix) for name in view.worktree_files(worktree) if name.startswith(prefix)]

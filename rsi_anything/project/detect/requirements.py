@@ -19,7 +19,7 @@ from rsi_anything.project.evidence import Evidence
 _NEED = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)[ \t]*(?:\[[^\]]*\])?[ \t]*\(?(?P<spec>(?:[<>=!~]=?=?[^;#()]*)?)"
 )
-_IMPORT = re.compile(rb"[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*)")
+_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
 _CONDA = re.compile(r"^(?P<indent>[ \t]*)-[ \t]+(?P<name>[A-Za-z0-9][\w.-]*)[ \t]*(?P<spec>(?:[=<>!~][^#]*)?)(?:#.*)?$")
 _OWN = re.compile(r"""(?m)(?:^|[(,])[ \t]*name\s*=\s*['"]?([A-Za-z0-9._-]+)""")
 _VALUED = frozenset(
@@ -171,7 +171,7 @@ def _imported(found: Scan, codes: list[Code]) -> Iterator[tuple[str, Evidence, b
     """Yield the distributions that are imported, each at most eight times, and whether the place is aside."""
     local = _local_names(found) | sys.stdlib_module_names | _OLD
     seen: dict[str, int] = {}
-    for path, name, line in _import_places(found, codes):
+    for path, name, line in _import_places(found, codes, local):
         top = name.partition(".")[0]
         if not top or top in local:
             continue
@@ -182,15 +182,15 @@ def _imported(found: Scan, codes: list[Code]) -> Iterator[tuple[str, Evidence, b
                 yield distribution, Evidence(path, line, line, f"imports {name}"), bool(_SIDE.search(path))
 
 
-def _import_places(found: Scan, codes: list[Code]) -> Iterator[tuple[str, str, int]]:
+def _import_places(found: Scan, codes: list[Code], known: set[str]) -> Iterator[tuple[str, str, int]]:
     for code in codes:
         for name, line in code.imports:
             yield code.file.path, name, code.file.evidence(line, "").line_from
     for path, head in found.light:
-        for number, text in enumerate(head.split(b"\n"), start=1):
-            match = _IMPORT.match(text) if b"import" in text else None
-            if match:
-                yield path, match[1].decode("ascii", "replace"), number
+        for match in _IMPORT.finditer(head):
+            name = match[1].decode("ascii", "replace")
+            if name.partition(".")[0] not in known:
+                yield path, name, head.count(b"\n", 0, match.start(1)) + 1
 
 
 def _local_names(found: Scan) -> set[str]:

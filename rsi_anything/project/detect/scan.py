@@ -54,8 +54,8 @@ _IMPORTANT = re.compile(
     r"train|main|run|fit|experiment|finetune|pretrain|optim|config|model|eval|bench|demo|search", re.IGNORECASE
 )
 _ASIDE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?|ci|\.github|legacy|deprecated|old)(/|$)", re.IGNORECASE)
-_MOST_FILES = {"python": 250, "prose": 40, "shell": 60, "config": 120, "notebook": 40, "make": 20, "needs": 40}
-_MOST_BYTES = {"python": 900_000, "prose": 1_500_000, "shell": 600_000, "config": 1_500_000, "notebook": 2_000_000}
+_MOST_FILES = {"python": 200, "prose": 40, "shell": 60, "config": 120, "notebook": 40, "make": 20, "needs": 40}
+_MOST_BYTES = {"python": 800_000, "prose": 1_500_000, "shell": 600_000, "config": 1_500_000, "notebook": 2_000_000}
 _NEEDS = re.compile(
     r"(^|/)(requirements[^/]*\.(txt|in)|requirements/[^/]+\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|environment[^/]*\.ya?ml"
     r"|conda[^/]*\.ya?ml|\.python-version|runtime\.txt|python_env\.ya?ml|Dockerfile[^/]*)\Z"

@@ -240,7 +240,7 @@ def test_a_project_that_is_too_large_leaves_nothing_behind(repository: Any, cach
     for dirty in (False, True):
         with pytest.raises(InputError, match="more than") as caught:
             open_project(str(repository.path), None, cache=cache, limits=limits, dirty=dirty)
-        assert "--subdir" in caught.value.next_step
+        assert "source.subdir" in caught.value.next_step
     assert list((cache / "checkouts").iterdir()) == []
 
 
