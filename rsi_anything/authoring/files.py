@@ -57,7 +57,7 @@ def _walk(
         here = sorted(entries, key=lambda entry: entry.name)
     for entry in here:
         path = f"{base}{entry.name}"
-        if _is_left_out(path, entry.name, exclude, folder=entry.is_dir()):
+        if _is_left_out(path, entry.name, exclude, folder=_is_folder(entry)):
             continue
         _check_name(path)
         place = _target(top, Path(entry.path), path) if entry.is_symlink() else Path(entry.path)
@@ -74,9 +74,18 @@ def _walk(
 def _is_left_out(path: str, name: str, exclude: tuple[str, ...], *, folder: bool) -> bool:
     if name in LEFT_OUT or name.endswith(LEFT_OUT_SUFFIXES):
         return True
-    if "/" not in path and not folder and ALWAYS.match(name):
+    if folder:  # only a glob that ends in a name can mean the folder itself
+        return any_matches((glob for glob in exclude if "*" not in glob.rpartition("/")[2]), path)
+    if "/" not in path and ALWAYS.match(name):
         return False
     return any_matches(exclude, path)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads round in circles
+        return False
 
 
 def _target(top: Path, link: Path, path: str) -> Path:

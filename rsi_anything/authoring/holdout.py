@@ -111,19 +111,29 @@ def _split_rows(data: Data, content: bytes, *, numeric: bool) -> Split:
     head_text, head = next(records)
     columns = [name.removeprefix("\ufeff") for name in head]
     label = _label_column(data, columns)
-    rows = []
-    for line, (raw, cells) in enumerate(records, 2):
-        if len(cells) != len(columns):
-            reason = f"row {line} has {len(cells)} columns, the header has {len(columns)}"
-            raise _wrong(data, reason, "mend the row, or leave it out")
-        rows.append((raw, cells, _rank(data.seed, "\0".join(cells).encode("utf-8"))))
-    chosen = _choose(data, {key for _, _, key in rows}, "rows")
+    keys = [_row_key(data, columns, line, cells) for line, (_, cells) in enumerate(records, 2)]
+    chosen = _choose(data, set(keys), "rows")
     scored = set(heapq.nsmallest(data.most, chosen))
-    examples = {key: cells for _, cells, key in rows if key in scored}
+    examples: dict[bytes, list[str]] = {}
+    kept = [head_text]
+    # Read once more rather than kept: the cells of a large table take ten times its size.
+    records = _records(data, text)
+    next(records)
+    for key, (raw, cells) in zip(keys, records, strict=True):
+        if key not in chosen:
+            kept.append(raw)
+        elif key in scored:
+            examples[key] = cells
     ordered = [_example(data, columns, label, examples[key], numeric=numeric) for key in sorted(examples)]
-    kept = [raw for raw, _, key in rows if key not in chosen]
-    whole = "".join([head_text, *kept]).encode("utf-8")
-    return Split(whole, _jsonl(ordered), len(rows) - len(kept), len(ordered), len(kept))
+    left = len(kept) - 1
+    return Split("".join(kept).encode("utf-8"), _jsonl(ordered), len(keys) - left, len(ordered), left)
+
+
+def _row_key(data: Data, columns: list[str], line: int, cells: list[str]) -> bytes:
+    if len(cells) != len(columns):
+        reason = f"row {line} has {len(cells)} columns, the header has {len(columns)}"
+        raise _wrong(data, reason, "mend the row, or leave it out")
+    return _rank(data.seed, "\0".join(cells).encode("utf-8"))
 
 
 def _records(data: Data, text: str) -> Iterator[tuple[str, list[str]]]:
@@ -207,7 +217,7 @@ def _choose(data: Data, keys: set[bytes], what: str) -> frozenset[bytes]:
     if count < LEAST or count >= len(keys):
         reason = f"{len(keys)} different {what} are too few to hold out {data.holdout:g} of them"
         raise _wrong(data, reason, f"at least {LEAST} must be held out and one must be left")
-    return frozenset(heapq.nsmallest(count, keys))
+    return frozenset(sorted(keys)[:count])
 
 
 def _rank(seed: int, text: bytes) -> bytes:

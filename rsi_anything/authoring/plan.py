@@ -119,10 +119,11 @@ def read_there(dest: Path, path: str) -> tuple[bytes, int] | None:
         if (dest / path).is_symlink():
             return None
         raise _unreadable(dest / path, error) from error
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as file:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            return None
         return file.read(), info.st_mode & 0o100
 
 

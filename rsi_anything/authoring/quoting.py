@@ -76,6 +76,11 @@ def toml(value: object) -> str:
     return toml_value(str(value) if isinstance(value, StrEnum) else value)  # type: ignore[arg-type]
 
 
+def sh(text: object) -> str:
+    """Return text as one word of a POSIX shell."""
+    return shlex.quote(str(text))
+
+
 def _one_line(text: object) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)).split())
 
@@ -91,5 +96,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "table": table,
     "json": json_text,
     "toml": toml,
-    "sh": lambda text: shlex.quote(str(text)),
+    "sh": sh,
 }
