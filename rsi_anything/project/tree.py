@@ -91,7 +91,7 @@ def check_limits(entries: Iterable[Entry], limits: Limits, where: str) -> Iterat
             raise InputError(
                 f"the project holds more than {limit}",
                 where=where,
-                next_step="Name the folder that matters (source.subdir in the answers), or move data out of the repository.",
+                next_step="Name the folder that matters (source.subdir in the answers), or move data elsewhere.",
             )
         yield entry
 
