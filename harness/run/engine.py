@@ -39,6 +39,11 @@ GRACE_SEC = 5.0
 STATUS_SEC = 5.0
 """How often what is left is written for the agent to read."""
 
+MANY_REFUSALS = 1000
+"""After so many refusals each further one is answered slowly: a flood of requests must not fill journal and disk."""
+
+REFUSAL_PAUSE_SEC = 0.1
+
 MAX_UNMEASURED = 3
 """So many submissions in a row without a measurement end the run: something is wrong on our side."""
 
@@ -262,6 +267,7 @@ class Engine:
 
     def _take_requests(self) -> None:
         for request in self.scene.mailbox.requests():
+            self.scene.watch()
             self._request(request)
 
     def _request(self, request: Request) -> None:
@@ -278,6 +284,8 @@ class Engine:
         self._play(one.number)
 
     def _refuse(self, request: str, why: str) -> None:
+        if self.scene.state.refused > MANY_REFUSALS:
+            time.sleep(REFUSAL_PAUSE_SEC)
         self.scene.mailbox.reply(request, 3, f"refused: {why}")
         if self.scene.workspace is not None:
             self.scene.workspace.answer(request, None)

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stage import Stage  # noqa: E402 - lies beside this file
+from stage import Stage  # lies beside this file
 
 TASK_TOML = """\
 schema_version = "1.4"

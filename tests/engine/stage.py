@@ -28,7 +28,8 @@ class Clock:
     """The run's clock: it stands still unless a test moves it."""
 
     def __init__(self) -> None:
-        self.now = time.time() + 60  # later than the plan, which is written by the host's clock
+        # Later than the plan, which is written by the host's clock; whole, so that sums of it are exact.
+        self.now = float(int(time.time()) + 60)
 
     def __call__(self) -> float:
         return self.now
@@ -73,6 +74,7 @@ class Stage:
         """What the judge does for a value instead of scoring it; given its logs and the seed."""
         self.commands: dict[str, Callable[[FakeBox, Mapping[str, str], Path, Path], int]] = {}
         self.sandbox = FakeSandbox({"*": self.play})
+        self.engine_at_work: MortalEngine | None = None
 
     # --- what runs in the boxes ------------------------------------------------------------------------------------
 
@@ -131,6 +133,7 @@ class Stage:
             stop=threading.Event(),
             clock=self.clock,
         )
+        self.engine_at_work = engine
         return engine
 
     def work(self, folder: RunFolder, agent: Agent, kill: Callable[[Event, State], bool] | None = None) -> State | None:
@@ -146,6 +149,12 @@ class Stage:
         assert state is not None
         return state
 
+    def wait_for_thaw(self, work: Workspace) -> None:
+        """Wait until work goes on: an agent on the host has its answer a moment before, and time must not move then."""
+        assert self.engine_at_work is not None
+        while self.engine_at_work.scene.state.frozen:
+            work.wait(0.001)
+
     def hand_in(self, value: object, message: str = "", *, hours: float = 0.0) -> Step:
         """Return a step that works for some hours, writes a value and hands it in."""
 
@@ -153,6 +162,7 @@ class Stage:
             self.clock.now += hours * 3600
             work.write("value.txt", f"value = {value}\n".encode())
             self.feedback.append(work.submit(message or str(value)))
+            self.wait_for_thaw(work)
 
         return step
 
