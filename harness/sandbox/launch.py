@@ -21,6 +21,8 @@ from harness.sandbox.cgroups import Groups
 
 _GPUS = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/kfd", "/dev/dri/renderD*")
 _RESERVED_MB = 1024
+WATCH_MS = 60_000
+"""How often an idle keeper looks whether its box is still wanted, in milliseconds."""
 
 
 def host_memory_mb() -> int:
@@ -99,6 +101,7 @@ def plan_of(spec: BoxSpec, folder: Path, lease: Mapping[str, Any], hide: Sequenc
     ids = subids.mapping() if rootless else None
     return {
         "folder": str(folder),
+        "watch_ms": WATCH_MS,
         "root": str(folder / "root"),
         "overlays": overlays(folder, spec, [Path(path) for path in lease["layers"]]),
         "userxattr": rootless,

@@ -1,6 +1,7 @@
 """Boxes of namespaces are really apart: what code that runs as root of a box can neither see, nor reach, nor undo."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,18 @@ def test_freezing_by_signals_alone_stops_everything(apart, monkeypatch):
     process.kill()
     assert process.wait(5).code == 137
     assert len(_ticks(box)) == 1
+
+
+def test_a_box_whose_folder_was_deleted_by_hand_ends(apart, monkeypatch):
+    monkeypatch.setattr("harness.sandbox.launch.WATCH_MS", 50)
+    box = apart.box()
+    apart.begin(box, "sleep 1000")
+    init = box.folder.running("init", box._lease)
+    (box.folder.path / "lease.json").rename(apart.folder / "lease.json")
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{init}").exists():
+        assert time.monotonic() < deadline
+    (apart.folder / "lease.json").rename(box.folder.path / "lease.json")
 
 
 UNIFIED = cgroups._mounted().get("")
