@@ -19,7 +19,8 @@ def knob_names(knobs: tuple[Knob, ...]) -> list[str]:
 
 
 def _word(pattern: str) -> str:
-    words = re.findall(r"[A-Za-z][A-Za-z0-9_-]+", re.sub(r"\\.|\[[^]]*\]|\(\?[^)]*\)", " ", pattern))
+    bare = re.sub(r"\\.|\[[^]]*\]|\(\?(?:[aiLmsux-]*[:)]|<?[=!]|P<\w+>)", " ", pattern)
+    words = re.findall(r"[A-Za-z][A-Za-z0-9_-]+", bare)
     return max(words, key=len, default="value")
 
 
