@@ -12,7 +12,7 @@ from judge_kit import Invalid
 DIMENSIONS = 10
 LOW, HIGH = -5.0, 5.0
 BUDGET = 3000  # values a search may ask for
-DRAWS = 5  # functions of each family
+DRAWS = 8  # functions of each family
 NEAR = 1e-8  # gaps below count as this
 
 
