@@ -46,7 +46,10 @@ def inspect_image(box: Box, boundary: Boundary) -> ImageFiles:
     """Return the boundary's files as a box shows them before anybody worked in it."""
     fd = box.workdir_fd()
     try:
-        return ImageFiles(scan_image(fd, boundary.frozen), tuple(sorted(scan_image(fd, boundary.deliver))))
+        frozen = scan_image(fd, boundary.frozen)
+        # What is frozen is never delivered, so the judge's own copy of it must stay where both match.
+        deliver = sorted(scan_image(fd, boundary.deliver).keys() - frozen.keys())
+        return ImageFiles(frozen, tuple(deliver))
     finally:
         os.close(fd)
 

@@ -50,7 +50,7 @@ DESCRIPTORS = 1 << 16  # no descriptor of the evaluator is higher
 PROCESSES = 1024  # most processes and threads of a candidate
 REWARDS = ("reward.json", "reward.txt", "reward-details.json")
 KEPT = ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH")
-KEPT_PREFIXES = ("CUDA_VISIBLE", "NVIDIA_", "OMP_NUM", "MKL_NUM", "OPENBLAS_NUM")
+KEPT_PREFIXES = ("CUDA_VISIBLE", "NVIDIA_", "OMP_", "KMP_", "GOMP_", "MKL_NUM", "OPENBLAS_NUM")
 
 
 class Invalid(Exception):
