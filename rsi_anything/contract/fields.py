@@ -158,7 +158,8 @@ def _text_problem(field: Field, value: Value) -> str | None:
             return f"is longer than {MAX_TEXT:,} characters"
         if any(unicodedata.category(sign) == "Cs" for sign in text):
             return "is not valid UTF-8 text"
-        allowed = "\n\t\r\f" if field.kind in {Kind.LONG, Kind.CODE} else "\t"
+        # An edit may put several lines in the place of a value.
+        allowed = "\n\t\r\f" if field.kind in {Kind.LONG, Kind.CODE, Kind.TABLES} else "\t"
         if any(unicodedata.category(sign) == "Cc" and sign not in allowed for sign in text):
             return "must be one line of text" if "\n" in text else "holds a control character"
     blank = isinstance(value, str) and not value.strip()

@@ -219,11 +219,10 @@ FIELDS = (
         kind=Kind.CODE,
         label="adapter",
         ask="How does the judge get predictions from a trained candidate? The source of rsi_adapter.py.",
-        why="It is the candidate's side of prediction, lies in the workdir, and may be edited like the rest.",
+        why="It is the candidate's side, lies in the workdir and may be edited. A custom evaluator may do without.",
         example="import model\n\n\ndef load():\n    return model.Trained('model.json')\n",
         depends_on=("evaluation.kind", "baseline.outputs"),
-        when=(NOT_CUSTOM,),
-        needed=(),
+        needed=(NOT_CUSTOM,),
     ),
     Field(
         id="evaluation.evaluator",

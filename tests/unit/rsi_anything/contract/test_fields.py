@@ -49,7 +49,9 @@ def test_field_is_whole(field) -> None:
 def test_conditions_follow_the_kind_of_evaluation() -> None:
     custom = {field.id for field in active({"evaluation.kind": "custom"})}
     assert "evaluation.evaluator" in custom
-    assert "evaluation.adapter" not in custom
+    assert "evaluation.adapter" in custom
+    assert not needs_answer(BY_ID["evaluation.adapter"], {"evaluation.kind": "custom"})
+    assert needs_answer(BY_ID["evaluation.adapter"], {"evaluation.kind": "predictions"})
     assert "evaluation.data.split" not in custom
     rows = {field.id for field in active({"evaluation.data.file": "a.csv", "evaluation.data.split": "rows"})}
     assert "evaluation.data.label" in rows
