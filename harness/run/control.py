@@ -139,7 +139,6 @@ def _solve(bench: Bench, box: Box, script: str) -> Finding | None:
         [box.path(f"/solution/{script}")],
         output=logs,
         env={"RSI_SOLUTION": box.path("/solution"), "RSI_WORKDIR": box.path(bench.court.image.workdir)},
-        cwd=box.path(bench.court.image.workdir),
         max_output=4 << 20,
     )
     end = wait(process, bench.solve_sec, bench.watch)

@@ -64,7 +64,8 @@ def create_run(
     if folder.path.exists():
         raise InputError(f"there is a run {name} already", where=str(folder.path), next_step=f"rsi show {name}")
     staged = RunFolder(paths.runs() / f".new-{name}-{secrets.token_hex(4)}")
-    staged.path.mkdir(mode=0o700)
+    # A plain process that became another user must get to the mailbox; the rest of the folder is closed to it.
+    staged.path.mkdir(mode=0o711)
     try:
         _fill(staged, name, task, agent, command, sandbox, image, wishes)
         staged.path.rename(folder.path)
@@ -153,9 +154,14 @@ def _fill(
     copy_scripts(task.tests, folder.tests)
     if task.solution.is_dir():
         copy_scripts(task.solution, folder.solution)
+        folder.solution.chmod(0o700)
+    folder.tests.chmod(0o700)
+    for closed in (folder.judging(""), folder.store):
+        closed.mkdir(mode=0o700)
     plan = _plan(name, task, agent, command, sandbox, image, wishes, digest_tree(folder.tests))
     raw = folder.write_plan(plan)
     with Journal.create(folder.journal) as journal:
+        folder.journal.chmod(0o600)  # it holds the judge's seeds
         journal.append(Kind.RUN_CREATED, plan=hashlib.sha256(raw).hexdigest())
 
 

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from harness.agents.base import Agent, Stopped
 from harness.errors import RsiError
@@ -17,7 +18,7 @@ from harness.run.capture import ImageFiles, inspect_image
 from harness.run.folder import RunFolder, write_json
 from harness.run.journal import Clock, steady_clock
 from harness.run.judging import StopRequested
-from harness.run.mailbox import Mailbox, Request
+from harness.run.mailbox import TARGET, Mailbox, Request
 from harness.run.recorder import Observer, Recorder
 from harness.run.scene import Scene
 from harness.run.seeds import agent_seed
@@ -82,23 +83,18 @@ class Engine:
         """
         with self.folder.take_lock():
             self.folder.stop_flag.unlink(missing_ok=True)
-            recorder = self._open()
+            recorder = Recorder.open(self.folder.journal, self.observe, self.clock)
             try:
                 return self._guarded(recorder)
             finally:
                 recorder.close()
 
-    def _open(self) -> Recorder:
-        recorder = Recorder.open(self.folder.journal, self.observe, self.clock)
-        self.ended_before = recorder.state.status is not Status.RUNNING
-        if recorder.state.status is not Status.COMPLETED:
-            recorder.record(Kind.ENGINE_STARTED, pid=os.getpid(), resumed=recorder.state.engines > 0)
-        return recorder
-
     def _guarded(self, recorder: Recorder) -> State:
         if recorder.state.status is Status.COMPLETED:
             self.sandbox.sweep(self.plan.run)
             return recorder.state
+        self.ended_before = recorder.state.status is not Status.RUNNING
+        recorder.record(Kind.ENGINE_STARTED, pid=os.getpid(), resumed=recorder.state.engines > 0)
         try:
             self._work(recorder)
         except StopRequested as wish:
@@ -201,7 +197,9 @@ class Engine:
     def _start_agent(self, fresh: bool) -> None:
         scene = self.scene
         start = scene.state.agent_starts + 1 if fresh else scene.state.agent_starts
-        env = {"RSI_MAILBOX": scene.box.path("/run/rsi"), "RSI_RUN": self.plan.run}
+        # At the process level only what is mounted has a place of its own, not the folder above.
+        mailbox = str(Path(scene.box.path(f"{TARGET}/inbox")).parent)
+        env = {"RSI_MAILBOX": mailbox, "RSI_RUN": self.plan.run}
         if self.agent.needs_solution:
             env["RSI_SOLUTION"] = scene.box.path("/solution")
         facts = AgentStart(
@@ -340,7 +338,8 @@ class Engine:
             self.scene.workspace.end()
             self.thread.join(timeout=30)
         process = self.scene.box.process(agent_process(self.scene.state.agent_starts))
-        if process is not None:
+        if process is not None and self.scene.box.alive():
+            self.scene.box.thaw()  # what is frozen cannot die
             process.kill()
 
     def _outcome(self) -> int | None:

@@ -94,7 +94,6 @@ def judge_once(court: Court, candidate: Candidate, *, label: str, logs: Path, se
                 [box.path("/tests/test.sh")],
                 output=logs / "output.log",
                 env=_environment(court, box, seed),
-                cwd=box.path(court.image.workdir),
                 max_output=MAX_OUTPUT,
             )
             end = wait(process, court.timeout, watch)

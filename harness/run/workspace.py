@@ -83,7 +83,6 @@ class EngineWorkspace:
                 list(argv),
                 output=self._start.output,
                 env={**self._start.env, **(env or {})},
-                cwd=self._box.path(self._box.spec.image.workdir),
             )
         self.process = process
         while (end := process.poll()) is None:
