@@ -11,15 +11,16 @@ from harness.task.contract import Source
 from rsi_anything.authoring.render import render
 from rsi_anything.contract.answers import load_answers
 from rsi_anything.contract.spec import TaskSpec
+from rsi_anything.interview.headless import take
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in HERE.glob("*/answers.toml"))
 
 
 def spec_of(name: str) -> TaskSpec:
-    answers = load_answers(HERE / name / "answers.toml")
-    assert answers.problems == []
-    return TaskSpec.model_validate(answers.nested())
+    outcome = take(load_answers(HERE / name / "answers.toml"), {}, {})
+    assert outcome.whole, outcome.lines()
+    return outcome.draft.to_spec()
 
 
 @pytest.mark.parametrize("name", NAMES)
