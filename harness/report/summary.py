@@ -202,7 +202,7 @@ def _measured(state: State, contract: Mapping[str, Any], role: str) -> Value | N
     """Return the control of this run, or else what the author measured."""
     control = state.control(role)
     if control is not None and control.metric is not None:
-        return Value(control.metric, f"{HERE}, in run {control.reused_from}" if control.reused_from else HERE)
+        return Value(control.metric, f"{HERE}, {control.reused_from}" if control.reused_from else HERE)
     value = contract.get("reference", {}).get(role)
     return None if value is None else Value(float(value), AUTHOR)
 
@@ -216,9 +216,7 @@ def _noise(state: State, contract: Mapping[str, Any]) -> Value | None:
     control = state.control("baseline")
     if control is None or len(control.values) < 2:
         return None
-    # A submission's metric is the mean of as many judgings as the control's was.
-    spread = statistics.stdev(control.values) / math.sqrt(len(control.values))
-    return Value(spread, f"{len(control.values)} judgings on {HERE}")
+    return Value(statistics.stdev(control.values), f"{len(control.values)} judgings on {HERE}")
 
 
 def _ledger(state: State) -> tuple[LedgerLine, ...]:

@@ -162,23 +162,27 @@ def _kept(key: str, role: str) -> Path:
     return paths.home() / "controls" / f"{key}-{role}.json"
 
 
-def keep(key: str, role: str, run: str, measured: Measured) -> None:
-    """Keep a scored measurement for later runs."""
+def keep(key: str, role: str, by: str, measured: Measured) -> None:
+    """Keep a scored measurement for later runs; `by` says in words where it was made.
+
+    One that stands on more judgings is not replaced by one that stands on fewer.
+    """
+    known = recall(key, role)
+    if known is not None and len(known["values"]) > len(measured.finding.values):
+        return
     path = _kept(key, role)
     path.parent.mkdir(parents=True, exist_ok=True)
     finding = measured.finding
-    write_json(
-        path, {"run": run, "metric": finding.metric, "values": list(finding.values), "seconds": measured.seconds}
-    )
+    write_json(path, {"by": by, "metric": finding.metric, "values": list(finding.values), "seconds": measured.seconds})
 
 
 def recall(key: str, role: str) -> dict[str, Any] | None:
-    """Return a kept measurement: run, metric, values, seconds; one that cannot be read is measured anew."""
+    """Return a kept measurement: by, metric, values, seconds; one that cannot be read is measured anew."""
     try:
         found = json.loads(_kept(key, role).read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    whole = isinstance(found, dict) and isinstance(found.get("metric"), int | float) and "run" in found
+    whole = isinstance(found, dict) and found.keys() >= {"by", "metric", "values", "seconds"}
     return found if whole else None
 
 

@@ -90,7 +90,7 @@ def measure_controls(setting: Setting, recorder: Recorder) -> None:
             continue
         known = recall(key, role)
         if known is not None:
-            setting.tell(f"{role} {known['metric']:.6g}, as measured in run {known['run']} on this host")
+            setting.tell(f"{role} {known['metric']:.6g}, as measured {known['by']} on this host")
             recorder.record(
                 Kind.CONTROL_JUDGED,
                 role=role,
@@ -98,7 +98,7 @@ def measure_controls(setting: Setting, recorder: Recorder) -> None:
                 metric=known["metric"],
                 values=known.get("values", []),
                 seconds=known.get("seconds", 0.0),
-                reused_from=known["run"],
+                reused_from=known["by"],
             )
             continue
         setting.tell(f"judging the author's {role} candidate on this host")
@@ -118,4 +118,4 @@ def measure_controls(setting: Setting, recorder: Recorder) -> None:
         )
         if finding.verdict is not Verdict.SCORED:
             raise failed_control(role, finding)
-        keep(key, role, plan.run, measured)
+        keep(key, role, f"in run {plan.run}", measured)

@@ -29,7 +29,7 @@ class Kind(StrEnum):
     CONTROL_STARTED = "control_started"
     """role (baseline or floor), seed: a judging of the author's solution or floor on this host begins"""
     CONTROL_JUDGED = "control_judged"
-    """role, verdict, metric, values, message, evidence, seconds, reused_from (a run's name, or empty)"""
+    """role, verdict, metric, values, message, evidence, seconds, reused_from (words, empty for a fresh one)"""
     AGENT_STARTED = "agent_started"
     """agent, start (from 1: how often it was started in this workspace), box (name of the workspace's box)"""
     SUBMISSION_OPENED = "submission_opened"

@@ -67,8 +67,8 @@ class Mount:
 class Placement:
     """Files laid over the image's workdir before the box starts.
 
-    `tree` is a folder of regular files; `remove` are paths, relative to the workdir, that the image has and the box must
-    not have. A box never changes the files of `tree`.
+    `tree` is a folder of regular files; `remove` are paths, relative to the workdir, that the image has and the box
+    must not have. A box never changes the files of `tree`.
     """
 
     tree: Path
@@ -149,7 +149,7 @@ class Box(Protocol):
         """Let them run again."""
 
     def workdir_fd(self) -> int:
-        """Open the box's workdir as a directory descriptor of the host; the caller closes it and follows no link below."""
+        """Open the workdir as a directory descriptor of the host; the caller closes it and follows no link below."""
 
     def path(self, inside: str) -> str:
         """Return the path under which code in the box sees `inside`; differs only at the process level."""

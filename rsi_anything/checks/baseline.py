@@ -12,7 +12,7 @@ from harness.task.contract import Contract, Reference
 from harness.task.reference import write_reference
 from rsi_anything.checks.finding import Finding
 from rsi_anything.checks.ladder import Context, Outcome
-from rsi_anything.checks.measuring import SEED, image_of, sandbox_of, task_of, trial
+from rsi_anything.checks.measuring import SEED, image_of, keep_control, sandbox_of, task_of, trial
 from rsi_anything.checks.rules import raised
 
 REPEATS = 3
@@ -36,6 +36,7 @@ def climb(folder: Path, context: Context) -> Outcome:
     if finding.verdict is not Verdict.SCORED or finding.metric is None:
         return Outcome([_not_scored(finding)])
     noise = statistics.stdev(finding.values) if len(finding.values) > 1 else None
+    keep_control(task, "baseline", measured, context)
     reference = Reference(
         baseline=finding.metric,
         noise=noise,

@@ -11,7 +11,7 @@ from harness.task.reference import write_reference
 from harness.task.task import Task
 from rsi_anything.checks.finding import Finding
 from rsi_anything.checks.ladder import Context, Outcome
-from rsi_anything.checks.measuring import SEED, image_of, sandbox_of, task_of, trial
+from rsi_anything.checks.measuring import SEED, image_of, keep_control, sandbox_of, task_of, trial
 from rsi_anything.checks.rules import raised
 
 RESOLUTION = 3.0
@@ -29,7 +29,8 @@ def climb(folder: Path, context: Context) -> Outcome:
         task, sandbox_of(context), tell=context.progress, seed=SEED, image=image_of(task, context)
     ) as bench:
         start = measure(bench, "start").finding
-        floor = measure(bench, "floor").finding if has_role(bench.solution, "floor") else None
+        lowest = measure(bench, "floor") if has_role(bench.solution, "floor") else None
+    floor = lowest.finding if lowest else None
     outcome.measurements = {"start": {"verdict": start.verdict.value, "metric": start.metric}}
     if floor is None:
         reason = "there is no candidate that knows nothing, so scores have no zero"
@@ -38,6 +39,8 @@ def climb(folder: Path, context: Context) -> Outcome:
         reason = f"the floor candidate was not scored: {floor.verdict}: {floor.message}"
         outcome.findings.append(raised("floor/not-scored", reason, file="solution/floor.sh", fix="mend it"))
     else:
+        assert lowest is not None  # it has a finding
+        keep_control(task, "floor", lowest, context)
         outcome.measurements["floor"] = floor.metric
         reference = reference.model_copy(update={"floor": floor.metric})
         context.found["reference"] = reference

@@ -4,13 +4,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from harness.run.names import new_name
-
 from harness import paths
 from harness.agents import get_agent
 from harness.errors import RsiError
+from harness.run.control import Measured, control_key, keep
 from harness.run.create import Wishes, build_image, create_run
 from harness.run.engine import Engine
+from harness.run.host import host_facts
+from harness.run.names import new_name
 from harness.run.seeds import derive
 from harness.run.state import State
 from harness.sandbox import get_sandbox
@@ -44,6 +45,12 @@ def task_of(folder: Path, context: Context) -> Task:
     task = load_task(folder)
     context.found["task"] = task
     return task
+
+
+def keep_control(task: Task, role: str, measured: Measured, context: Context) -> None:
+    """Keep what was measured for the runs of this task on this host, so that it is not measured again."""
+    level = str(sandbox_of(context).level)
+    keep(control_key(task.digest, image_of(task, context).digest, level, host_facts()), role, "by rsi check", measured)
 
 
 def trial(task: Task, agent: str, context: Context, *, submissions: int) -> State:

@@ -108,7 +108,9 @@ class EvaluationRound(Table):
     metric: Metric
     data: Data | None = None
     """What is held out; left out only where `custom` needs none."""
-    measure: Literal["nll", "bits", "accuracy", "error-rate", "macro-f1", "mse", "rmse", "mae", "r2", "log-loss"] | None = None
+    measure: (
+        Literal["nll", "bits", "accuracy", "error-rate", "macro-f1", "mse", "rmse", "mae", "r2", "log-loss"] | None
+    ) = None
     """How the metric is computed from predictions (nll and bits: next-token)."""
     adapter: str | None = None
     """Source of `rsi_adapter.py`, the candidate's side of prediction, which lies in the workdir and may be edited."""

@@ -236,8 +236,8 @@ def test_controls_are_judged_once_and_then_named(stage: Stage) -> None:
     boxes = len(stage.sandbox.made)
     second = stage.run(stage.hand_in(40), name="second")
     assert [(one.role, one.metric, one.reused_from) for one in second.controls] == [
-        ("baseline", 50.0, "staged"),
-        ("floor", 100.0, "staged"),
+        ("baseline", 50.0, "in run staged"),
+        ("floor", 100.0, "in run staged"),
     ]
     assert outcome(second) == outcome(first)
     assert not [box for box in stage.sandbox.made[boxes:] if "control" in box.spec.name]
