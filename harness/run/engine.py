@@ -72,6 +72,7 @@ class Engine:
         self.clock = clock or steady_clock()
         self.plan = folder.read_plan()
         self.ended_before = False
+        self.box: Box | None = None
         self.thread: threading.Thread | None = None
         self.outcome: list[int | Exception | None] = []
 
@@ -98,8 +99,10 @@ class Engine:
         try:
             self._work(recorder)
         except StopRequested as wish:
+            self._end_box()
             return recorder.record(Kind.RUN_ENDED, status=Status.STOPPED.value, reason=wish.what)
         except (RsiError, OSError) as error:
+            self._end_box()
             recorder.record(Kind.RUN_ENDED, status=Status.FAILED.value, reason=str(error))
             raise
         reason = recorder.state.agent_reason
@@ -122,6 +125,7 @@ class Engine:
             recorder.state,
             lambda text: self._note(recorder, text),
         )
+        self.box = box
         fresh = made or not recorder.state.agent_starts or self.ended_before
         image_files = self._image_files(box, setting)
         contract = setting.contract
@@ -331,6 +335,11 @@ class Engine:
         if not scene.state.submissions:
             one = rounds.open_submission(scene, "final-state", "the workspace as the agent left it")
             self._play(one.number)
+
+    def _end_box(self) -> None:
+        """Leave no process behind a run that ends before its time; the files stay, `rsi resume` goes on with them."""
+        if self.box is not None:
+            self.box.end()
 
     def _halt_agent(self) -> None:
         """End the agent and all its processes, also one that an earlier engine started and this one never reached."""

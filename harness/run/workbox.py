@@ -23,7 +23,7 @@ def find_or_make(sandbox: Sandbox, spec: BoxSpec, state: State, note: Callable[[
     if box is None:
         note("the workspace was removed from this machine; the agent begins anew from the task's image")
         return sandbox.create(spec), True
-    note("the workspace's processes died with their host; the agent is started again on the files that it left")
+    note("the agent is started again on the files that it left")
     # Named by the start that follows, so one that no agent was started in cannot be taken for the run's own.
     name = f"{spec.name}-{state.agent_starts + 1}"
     half_made = sandbox.attach(spec.run, name)

@@ -157,6 +157,9 @@ class Box(Protocol):
     def usage_mb(self) -> float:
         """Return the disk space the box has taken so far, in MiB."""
 
+    def end(self) -> None:
+        """Kill everything and leave the files, from which another box can start; harmless when it is gone."""
+
     def remove(self) -> None:
         """Kill everything and delete all that belongs to the box; harmless when it is gone already."""
 

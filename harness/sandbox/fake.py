@@ -215,13 +215,18 @@ class FakeBox:
         """Return the disk space of the box's files, in MiB."""
         return sum(path.lstat().st_size for path in self.tree.root.rglob("*")) / (1 << 20)
 
-    def remove(self) -> None:
-        """End everything and delete the files; harmless when it is gone already."""
-        self.calls.append("remove")
+    def end(self) -> None:
+        """End everything and leave the files; harmless when it is gone already."""
+        self.calls.append("end")
         self._running.set()
         for process in self.processes.values():
             process.kill()
         self.gone = True
+
+    def remove(self) -> None:
+        """End everything and delete the files; harmless when it is gone already."""
+        self.end()
+        self.calls.append("remove")
         if self.folder.path.exists():
             self.folder.delete()
         self.sandbox.boxes.pop((self.spec.run, self.spec.name), None)

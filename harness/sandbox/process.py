@@ -227,8 +227,8 @@ class ProcessBox:
         """Return the disk space of the box's files, in MiB."""
         return disk_usage_mb(self.tree.root) + disk_usage_mb(self.folder.path / "tmp")
 
-    def remove(self) -> None:
-        """Kill everything and delete the files; harmless when it is gone already."""
+    def end(self) -> None:
+        """Kill everything and leave the files; harmless when it is gone already."""
         if not self.folder.path.exists():
             return
         for process in self._processes():
@@ -237,7 +237,12 @@ class ProcessBox:
             deadline = time.monotonic() + _END_SEC
             while process.supervisor() is not None and time.monotonic() < deadline:
                 time.sleep(0.001)
-        self.folder.delete()
+
+    def remove(self) -> None:
+        """Kill everything and delete the files; harmless when it is gone already."""
+        if self.folder.path.exists():
+            self.end()
+            self.folder.delete()
 
 
 class ProcessSandbox:
