@@ -1,11 +1,10 @@
 """Leaving nothing behind: boxes, processes, mounts, and on request the record."""
 
-import shutil
-
 from harness import paths
 from harness.errors import RefusedError
 from harness.run.folder import RunFolder
 from harness.sandbox import get_sandbox
+from harness.sandbox.boxfolder import remove_tree
 
 
 def idle_runs() -> list[RunFolder]:
@@ -29,14 +28,11 @@ def clean(folder: RunFolder, *, delete: bool, dry: bool) -> list[str]:
     if not dry:
         left = get_sandbox("local").sweep(folder.name)
         for part in (folder.path / "trees", folder.stop_flag):
-            if part.is_dir():
-                shutil.rmtree(part)
-            else:
-                part.unlink(missing_ok=True)
+            remove_tree(part)
     if delete:
         left.append(f"the record {folder.path}")
         if not dry:
-            shutil.rmtree(folder.path)
+            remove_tree(folder.path)  # the agent's own inbox is in it, with whatever modes
     return left
 
 
