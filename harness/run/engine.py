@@ -347,8 +347,8 @@ class Engine:
             self.scene.workspace.end()
             self.thread.join(timeout=30)
         process = self.scene.box.process(agent_process(self.scene.state.agent_starts))
-        if process is not None and self.scene.box.alive():
-            self.scene.box.thaw()  # what is frozen cannot die
+        # What is frozen ends with its box: thawed to be killed, it could still change what is handed in.
+        if process is not None and self.scene.box.alive() and not self.scene.state.frozen:
             process.kill()
 
     def _outcome(self) -> int | None:
