@@ -105,6 +105,12 @@ class Engine:
             self._end_box()
             recorder.record(Kind.RUN_ENDED, status=Status.FAILED.value, reason=str(error))
             raise
+        except Exception as error:
+            # A bug, of an agent of ours or of this engine: the run must not look as if it went on.
+            self._end_box()
+            reason = f"a bug of ours: {type(error).__name__}"
+            recorder.record(Kind.RUN_ENDED, status=Status.FAILED.value, reason=reason)
+            raise
         reason = recorder.state.agent_reason
         state = recorder.record(Kind.RUN_ENDED, status=Status.COMPLETED.value, reason=reason)
         self.sandbox.sweep(self.plan.run)

@@ -14,7 +14,6 @@ import json
 import marshal
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ from harness import paths
 from harness.errors import InputError, RsiError
 from harness.sandbox import subids
 from harness.sandbox.base import BoxSpec, Image, Limits, Mount, Placement, Role
+from harness.sandbox.inside.clearing import delete
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -246,20 +246,17 @@ def _try_lock(held: int) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a file or tree, also one whose folders were made unreadable; harmless where there is none."""
+    """Delete a file or tree, however deep and unreadable it was made; harmless where there is none."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return
     try:
-        shutil.rmtree(path)
+        delete(str(path))
     except PermissionError:
         ids = subids.mapping() if os.geteuid() != 0 else None
-        if ids is not None:
-            _remove_as_root_of_a_namespace(path, ids)
-            return
-        for folder, _, _ in os.walk(path, onerror=None, followlinks=False):
-            _open_up(Path(folder))
-        shutil.rmtree(path)
+        if ids is None:
+            raise
+        _remove_as_root_of_a_namespace(path, ids)
 
 
 def _remove_as_root_of_a_namespace(path: Path, ids: Mapping[str, Any]) -> None:
@@ -274,11 +271,3 @@ def _remove_as_root_of_a_namespace(path: Path, ids: Mapping[str, Any]) -> None:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise RsiError(f"a folder could not be deleted: {''.join(said[-1:])}", where=str(path))
-
-
-def _open_up(folder: Path) -> None:
-    """Give the owner every right to a folder and to the folders in it, before the walk enters them."""
-    folder.chmod(0o700)
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            entry.chmod(0o700)

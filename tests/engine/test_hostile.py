@@ -85,7 +85,7 @@ FILES = [
     Trick("20 GB", "truncate -s 20G value.txt", "invalid", said="at most 1 MiB"),
     Trick(
         "a deep tree",
-        "python3 -c \"import os\nfor _ in range(300): os.mkdir('notes'); os.chdir('notes')\"",
+        "python3 -c \"import os\nfor _ in range(1500): os.mkdir('notes'); os.chdir('notes')\"",
         "invalid",
         said="deeper than 32 folders",
     ),

@@ -397,7 +397,7 @@ def test_the_judge_can_be_run_again(box: Box) -> None:
 @pytest.mark.machine
 def test_a_place_closed_to_other_users_is_named(tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root changes to another user")
+        pytest.skip("needs root, which alone changes to another user")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     box = place(Box(closed), "namespaces")
