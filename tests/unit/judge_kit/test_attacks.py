@@ -295,7 +295,8 @@ def test_a_file_that_is_too_large_fails(box: Box) -> None:
     ],
 )  # fmt: skip
 def test_answers_that_are_none(box: Box, text: str, expected: str) -> None:
-    box.contract["predict_sec"] = 2
+    # Only what never ends is to meet the limit: a busy machine is slow to start the others.
+    box.contract["predict_sec"] = 2 if expected == "did not end within" else 30
     result = adapter(box, text).judge()
     assert result.verdict == ("invalid" if expected else "scored"), result.output + result.message
     assert expected in result.message

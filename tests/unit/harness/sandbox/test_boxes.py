@@ -144,7 +144,7 @@ def test_children_left_in_the_background_live_until_killed(bench):
     process = bench.begin(box, f"while :; do date +%s%N > {place}; sleep 0.02; done >/dev/null 2>&1 &")
     assert process.wait(10).code == 0
     _until((beat / "b").exists)
-    assert not _quiet(beat / "b")
+    _until(lambda: not _quiet(beat / "b"))  # it still beats, though maybe slowly on a busy machine
     process.kill()
     assert _quiet(beat / "b")
 
