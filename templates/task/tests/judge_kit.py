@@ -40,7 +40,9 @@ import time
 import traceback
 
 UID = 65532  # unprivileged, in the range that containers map, and nobody's
-FRAME = 64 << 20  # most bytes of one answer of a candidate
+FRAME = 16 << 20  # most bytes of one answer of a candidate
+VALUES = 1 << 20  # most values in one JSON answer: three bytes of it can take a hundred in memory
+ENTRIES = 1_000_000  # most files and folders of a workdir
 LOG = 1 << 20  # most bytes kept of what a candidate prints
 TOLD = 1024  # most bytes of its own output that a candidate is shown
 MESSAGE = 2048  # most bytes of a message to the agent
@@ -96,6 +98,20 @@ def _mount(source, target, kind, flags, data=None):
     if LIBC.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]) != 0:
         code = ctypes.get_errno()
         raise OSError(code, "mount: " + os.strerror(code), target)
+
+
+def _mount_points():
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        places = [line.split(" ")[4] for line in file]
+    return [re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), place) for place in places]
+
+
+def _close(place):
+    """Make one mount read-only, where that can be done."""
+    with contextlib.suppress(OSError):
+        held = os.statvfs(place).f_flag
+        kept = held & (MS_NOSUID | MS_NODEV | MS_NOEXEC | 1024 | 2048) | (MS_RELATIME if held & 4096 else 0)
+        _mount(None, place, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
 def _mapped(number, table):
@@ -263,6 +279,8 @@ class Cage:
         os.setsid()
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.umask(0o022)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # where memory runs out, the candidate dies and not its judge
         spaces = self._separate(way)
         if spaces:
             inner = os.fork()
@@ -311,17 +329,21 @@ class Cage:
         _mount(None, "/", None, MS_REC | MS_PRIVATE)
         with contextlib.suppress(OSError):  # refused where /proc is partly covered; processes are out of reach anyway
             _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        _close("/proc")  # it could make itself the last to die where memory runs out
         for folder in self.hidden:
             _mount("tmpfs", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555")
         if self.uid is None:
-            # The candidate is the same user: only what it needs may stay writable, above all not the interpreter.
+            self._close_all_else()
+
+    def _close_all_else(self):
+        """Let a candidate that is the same user write only where it must, above all not to the interpreter."""
+        open_ones = {os.path.realpath(folder) for folder in (self.workdir, self.scratch, "/tmp", "/var/tmp")}
+        for folder in open_ones:
             with contextlib.suppress(OSError):
-                for folder in {self.workdir, self.scratch, "/tmp", "/var/tmp"}:
-                    if os.path.isdir(folder):
-                        _mount(folder, folder, None, MS_BIND | MS_REC)
-                held = os.statvfs("/").f_flag
-                kept = held & (MS_NOSUID | MS_NODEV | MS_NOEXEC | 1024 | 2048) | (MS_RELATIME if held & 4096 else 0)
-                _mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+                _mount(folder, folder, None, MS_BIND | MS_REC)
+        for place in _mount_points():
+            if not any(place == folder or place.startswith(folder + "/") for folder in {*open_ones, "/dev", "/proc"}):
+                _close(place)
 
     def _bound(self, way):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -427,7 +449,10 @@ def _reap():
 
 def _kill_user(uid):
     """Kill all processes of a user at once: the kernel lets none of them fork meanwhile."""
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # the candidate has taken every process there is; those found one by one make room
+        return
     if pid == 0:
         try:
             # With another real user, as the candidate could kill a process of its own user first.
@@ -587,8 +612,8 @@ class Candidate:
     def _value(self, request, what):
         kind, payload = self._exchange(request, FRAME, what)
         try:
-            if kind != b"J":
-                raise ValueError("not JSON")
+            if kind != b"J" or sum(map(payload.count, (b",", b"[", b"{"))) > VALUES:
+                raise ValueError("no JSON that can be read")
             return json.loads(payload.decode("utf-8"), parse_constant=_no_constant)
         except (ValueError, RecursionError):
             raise Invalid("%s returned something that is no plain JSON value" % what) from None
@@ -976,17 +1001,26 @@ def _lend(workdir):
 
 
 def _files(root):
-    """Yield the regular files below a folder as relative paths; links are not followed."""
-    todo = [""]
+    """Yield the regular files below a folder as relative paths; links are not followed.
+
+    The candidate may have made it too large, too deep or unreadable, which is its own fault and not the judge's.
+    """
+    todo, left = [""], ENTRIES
     while todo:
         below = todo.pop()
-        with os.scandir(os.path.join(root, below)) as entries:
-            for entry in entries:
-                path = os.path.join(below, entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(path)
-                elif entry.is_file(follow_symlinks=False):
-                    yield path
+        try:
+            with os.scandir(os.path.join(root, below)) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        raise Invalid("the workdir holds more than %d files and folders" % ENTRIES)
+                    path = os.path.join(below, entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(path)
+                    elif entry.is_file(follow_symlinks=False):
+                        yield path
+        except OSError as error:
+            raise Invalid("a folder of the workdir cannot be read: %s" % error.strerror) from None
 
 
 def _fingerprint(path):
@@ -994,10 +1028,11 @@ def _fingerprint(path):
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
     whole = hashlib.sha256()
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
         for part in iter(lambda: file.read(1 << 20), b""):
             whole.update(part)
     return whole.hexdigest()
@@ -1006,13 +1041,18 @@ def _fingerprint(path):
 def _pattern(glob):
     """Return the regular expression of a glob: `*` within one part of a path, `**` over any number of parts."""
     parts = glob.split("/")
-    out = ""
+    out, kept = "", 0
     for place, part in enumerate(parts):
         last = place == len(parts) - 1
         if part == "**":
             out += "[^/]+(?:/[^/]+)*" if last else "(?:[^/]+/)*"
-        else:
-            out += "[^/]*".join(re.escape(piece) for piece in re.split(r"\*+", part)) + ("" if last else "/")
+            continue
+        first, *others = [re.escape(piece) for piece in re.split(r"\*+", part)]
+        out += first
+        for piece in others[:-1]:  # kept where it is first found, or a name of the candidate could take us minutes
+            kept += 1
+            out += r"(?=([^/]*?%s))\%d" % (piece, kept)
+        out += ("[^/]*" + others[-1] if others else "") + ("" if last else "/")
     return re.compile(out + r"\Z", re.DOTALL)
 
 

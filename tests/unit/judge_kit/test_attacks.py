@@ -347,6 +347,43 @@ def test_deep_and_huge_answers_are_refused(box: Box) -> None:
         assert result.verdict == "invalid", (text, result.output, result.message)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for _ in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)\nos.chdir(os.environ['RSI_WORKDIR'])",
+        "for at in range(200): os.mkdir('d%d' % at)",
+    ],
+)
+def test_a_workdir_that_cannot_be_walked_is_the_candidates_fault(box: Box, text: str) -> None:
+    box.body = "judge_kit.ENTRIES = 100\n" + box.body
+    result = train(box, text).judge()
+    assert result.verdict == "invalid", result.output
+    assert "the workdir" in result.message
+
+
+def test_a_frozen_file_that_became_a_folder_is_a_violation_or_impossible(box: Box) -> None:
+    act = "try: os.remove('names.txt'); os.mkdir('names.txt')\nexcept OSError: pass"
+    result = train(box, act).judge()
+    assert result.verdict in {"violation", "scored"}, result.output
+
+
+def test_an_answer_of_too_many_values_does_not_take_the_judges_memory(box: Box) -> None:
+    box.contract |= {"mode": "direct", "outputs": [], "kind": "custom"}
+    box.body = "def evaluate(judge):\n    with judge.serve() as c: return float(len(c.call('answer')))"
+    many = "import os, struct; os.write(4, struct.pack('>I', 6000002) + b'J[' + b'[],' * 1999999 + b'[]]')"
+    box.files = {"rsi_adapter.py": f"class M:\n  def answer(self):\n    {many}\ndef load(): return M()\n"}
+    result = box.judge()
+    assert result.verdict == "invalid", result.output
+
+
+def test_a_long_name_does_not_hold_up_a_glob_of_many_stars(box: Box) -> None:
+    box.contract["outputs"] = ["model.json", "*_*_*_*_*_*.pt"]
+    begun = time.monotonic()
+    result = train(box, "open('_' * 250, 'w').close(); open('a_b_c_d_e_f.pt', 'w').close()").judge()
+    assert result.verdict == "scored", result.output
+    assert time.monotonic() - begun < 20
+
+
 # --- faults of the judge
 
 
