@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BUILD_RUN = "build"
 _SHOWN_LINES = 20
+_MAX_LINKS = 40
 _QUIET = frozenset({"LABEL", "MAINTAINER", "EXPOSE"})
 _MEANINGLESS = frozenset({"CMD", "ENTRYPOINT", "HEALTHCHECK", "STOPSIGNAL"})
 
@@ -316,7 +317,7 @@ def _id(instruction: Instruction, tree: Tree, file: str, name: str) -> tuple[int
     raise instruction.refuse(f"--chown: the image knows no {name!r}")
 
 
-def _in_layers(path: str, stack: list[Path]) -> bool:
+def _in_layers(path: str, stack: list[Path], links: int = 0) -> bool:
     """Say whether a path is a folder in the topmost layer that has it, or on the host where that is shown."""
     shares = [hostroot.Shown(hostroot.ROOT_KEY, "/"), *hostroot.shown()]
     share = max((one for one in shares if path == one.path or path.startswith(one.path.rstrip("/") + "/")),
@@ -325,7 +326,8 @@ def _in_layers(path: str, stack: list[Path]) -> bool:
     for one in stack:
         place = one / share.key / inner
         if place.is_symlink():
-            return _in_layers(os.path.normpath(place.parent / place.readlink()), stack)
+            goal = os.path.normpath(Path(path).parent / place.readlink())
+            return links < _MAX_LINKS and _in_layers(goal, stack, links + 1)
         if os.path.lexists(place):
             return place.is_dir()
     return share.path != "/" and Path(path).is_dir()

@@ -29,13 +29,19 @@ def layer(digest: str) -> Path:
     return images() / "layers" / digest
 
 
+def _open_cache() -> None:
+    """Make the cache, closed to others: a set-uid program that a RUN has left would serve every user of the host."""
+    (images() / "layers").mkdir(parents=True, exist_ok=True)
+    images().chmod(0o700)
+
+
 @contextmanager
 def making(digest: str) -> Iterator[Path | None]:
     """Yield a new folder that becomes the layer when the block ends well, or None where the layer is there.
 
     Two builders of one layer wait for one another; what a killed builder left is cleared by the next.
     """
-    (images() / "layers").mkdir(parents=True, exist_ok=True)
+    _open_cache()
     (images() / "making").mkdir(exist_ok=True)
     with (images() / "making" / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,7 +80,7 @@ def base_layer() -> str:
 
 def save_image(digest: str, value: dict[str, Any]) -> None:
     """Record an image."""
-    images().mkdir(parents=True, exist_ok=True)
+    _open_cache()
     write_json(images() / f"{digest}.json", value)
 
 

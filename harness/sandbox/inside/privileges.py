@@ -86,9 +86,14 @@ _REFUSED = {
     "io_uring_setup": (425, 425),
 }
 _UNSHARE, _CLONE, _CLONE3 = (272, 97), (56, 220), (435, 435)
+_SOCKETS = ((41, 198), (53, 199))
+"""socket and socketpair."""
+_FAMILIES = (1, 2, 10, 16)
+"""Unix, IPv4, IPv6 and netlink; others, above all vsock, reach past a network namespace."""
+_PRLIMIT = (302, 261)
 _LOAD, _EQUAL, _ABOVE, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_EPERM, _ENOSYS = 1, 38
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _NAMESPACES = (
     kernel.CLONE_NEWNS
     | kernel.CLONE_NEWUTS
@@ -118,6 +123,19 @@ def _program(machine: str, *, nesting: bool) -> list[tuple[int, int, int, int]]:
         program += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERRNO | _EPERM)]
     # The C library falls back from clone3 to clone, whose flags a filter can read.
     program += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
+    for call in _SOCKETS:
+        # The last jump of each family goes over what is left to the allowed return.
+        checks = [(_EQUAL, len(_FAMILIES) - at, 0, family) for at, family in enumerate(_FAMILIES)]
+        program += [(_EQUAL, 0, len(checks) + 3, call[column]), (_LOAD, 0, 0, 16), *checks]
+        program += [(_RETURN, 0, 0, _ERRNO | _EAFNOSUPPORT), (_RETURN, 0, 0, _ALLOW)]
+    # The box's init has the user of its commands: none of them may take its files or its time away.
+    program += [
+        (_EQUAL, 0, 4, _PRLIMIT[column]),
+        (_LOAD, 0, 0, 16),
+        (_EQUAL, 0, 1, 0),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
+    ]
     for call in () if nesting else (_UNSHARE, _CLONE):
         program += [
             (_EQUAL, 0, 4, call[column]),

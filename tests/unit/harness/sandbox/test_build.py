@@ -1,6 +1,7 @@
 """Dockerfiles: read, carried out on the host's own root, cached, refused with file and line."""
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -227,6 +228,19 @@ def test_copy_follows_the_links_of_the_image_and_stays_in_it(apart):
         {"a": "a", "b": "b"},
     )
     assert _listing(apart, image, "cat real/a real/b /usr/local/bin/rsi-copied") == "aba"
+
+
+def test_programs_with_set_uid_that_a_run_leaves_are_closed_to_other_users(apart):
+    apart.image("FROM base\nRUN cp /bin/ls /opt/ls && chmod 4755 /opt/ls\n")
+    [made] = layers.images().rglob("opt/ls")
+    assert made.stat().st_mode & stat.S_ISUID
+    assert layers.images().stat().st_mode & 0o077 == 0
+
+
+def test_links_that_turn_in_a_circle_end_a_copy_with_its_line(apart):
+    environment = apart.environment("FROM base\nRUN ln -s /b /a && ln -s /a /b\nCOPY one /a\n", {"one": "1"})
+    image = apart.sandbox.build(environment, workdir=None, timeout=60, progress=lambda _: None)
+    assert _listing(apart, image, "cat /a") == "1"
 
 
 def test_a_run_that_fails_names_line_code_and_last_words(apart):

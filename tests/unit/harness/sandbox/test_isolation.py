@@ -293,3 +293,31 @@ def _ticks(box):
         return found
     finally:
         os.close(root)
+
+
+def test_only_families_of_sockets_that_the_network_namespace_holds(apart):
+    script = (
+        "import socket\n"
+        "for family in (1, 2, 10, 16, 38, 40, 17):\n"
+        "    try: socket.socket(family, socket.SOCK_DGRAM).close(); print(family)\n"
+        "    except OSError as error: print(family, error.errno)\n"
+        "a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\n"
+    )
+    done, text = apart.run(apart.box(), f'python3 -c "{script}"')
+    assert done == Exit(0), text
+    assert text.splitlines() == ["1", "2", "10", "16", "38 97", "40 97", "17 97", "b'x'"]
+
+
+def test_the_init_of_a_box_keeps_its_resources(apart):
+    script = (
+        "import os, resource\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))\n"
+        "try: resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0)); print('taken')\n"
+        "except PermissionError: print('refused')\n"
+    )
+    box = apart.box()
+    done, text = apart.run(box, f'python3 -c "{script}"')
+    assert (done, text) == (Exit(0), "refused\n")
+    box.freeze()
+    box.thaw()
+    assert box.alive()
