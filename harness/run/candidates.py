@@ -81,7 +81,7 @@ class CandidateRepo:
         attributes = self.folder / "info" / "attributes"
         if attributes.exists():
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # No template: it could bring hooks.
         self._git("init", "--bare", "--quiet", "--template=", "--initial-branch=main")
         for setting in _CONFIG:

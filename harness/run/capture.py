@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import RsiError
 from harness.run.frozen import FrozenWatch, scan_image
 from harness.run.snapshot import Snapshot, SnapshotStore
 from harness.run.verdict import Finding, Verdict
@@ -54,10 +55,23 @@ def inspect_image(box: Box, boundary: Boundary) -> ImageFiles:
         os.close(fd)
 
 
+def open_workdir(box: Box) -> int | None:
+    """Return a descriptor of the workdir, or None where whoever works there has removed or replaced it."""
+    try:
+        return box.workdir_fd()
+    except RsiError:
+        if not box.alive():
+            raise
+        return None
+
+
 def capture(store: SnapshotStore, box: Box, boundary: Boundary, watch: FrozenWatch | None) -> Captured:
     """Take a snapshot of a frozen box; `watch` is None for a plain Harbor task, which has no boundary to cross."""
     begun = time.monotonic()
-    fd = box.workdir_fd()
+    fd = open_workdir(box)
+    if fd is None:
+        gone = "the workdir is no folder any more; make it again, with the files that are to be handed in"
+        return Captured(None, Finding(Verdict.INVALID, message=gone), time.monotonic() - begun)
     snapshot, fault = None, None
     try:
         changed = watch.changes(fd) if watch is not None else []

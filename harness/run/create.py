@@ -65,7 +65,8 @@ def create_run(
         raise InputError(f"there is a run {name} already", where=str(folder.path), next_step=f"rsi show {name}")
     staged = RunFolder(paths.runs() / f".new-{name}-{secrets.token_hex(4)}")
     # A plain process that became another user must get to the mailbox; the rest of the folder is closed to it.
-    staged.path.mkdir(mode=0o711)
+    # Boxes see the mailbox as a mount, and no other user of the host has any business in its inbox.
+    staged.path.mkdir(mode=0o711 if sandbox.level is Level.PROCESS else 0o700)
     try:
         _fill(staged, name, task, agent, command, sandbox, image, wishes)
         staged.path.rename(folder.path)

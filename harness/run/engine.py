@@ -15,6 +15,7 @@ from harness.errors import RsiError
 from harness.run import round as rounds
 from harness.run.budget import hours_left, refusal, submissions_left
 from harness.run.capture import ImageFiles, inspect_image
+from harness.run.disk import HostDisk
 from harness.run.folder import RunFolder, write_json
 from harness.run.journal import Clock, steady_clock
 from harness.run.judging import StopRequested
@@ -148,9 +149,10 @@ class Engine:
             image_files=image_files,
             frozen_watch=image_files.watch(contract.boundary) if contract else None,
             stop=self.stop,
+            disk=HostDisk(self.folder.path),
             now=self.clock,
         )
-        self.upkeep = Upkeep(setting.store, box, self.scene.boundary, self.scene.frozen_watch)
+        self.upkeep = Upkeep(setting.store, box, self.scene.boundary, self.scene.frozen_watch, mailbox.inbox)
         try:
             self.upkeep.start()
             self._until_the_end(fresh)
@@ -314,7 +316,8 @@ class Engine:
             rounds.play(scene, number)
         one = scene.submission(number)
         shown = f"{one.metric:.6g}" if one.metric is not None else (one.judgings[-1].message if one.judgings else "")
-        self.tell(f"submission {number}: {one.verdict} {shown}".rstrip())
+        # A message of many lines could look like lines of ours.
+        self.tell(f"submission {number}: {one.verdict} {' '.join(shown.split())}".rstrip())
         write_status(self.scene)
         unmeasured = [s.verdict is Verdict.NO_MEASUREMENT for s in scene.state.submissions[-MAX_UNMEASURED:]]
         if len(unmeasured) == MAX_UNMEASURED and all(unmeasured):

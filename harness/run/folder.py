@@ -126,7 +126,8 @@ class RunFolder:
         Raises:
             RefusedError: when another engine has it.
         """
-        file = self.lock.open("ab")
+        # Another user of the host could hold it too, if it were open to them.
+        file = os.fdopen(os.open(self.lock, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -116,8 +116,16 @@ def _is_wild(text: str) -> bool:
 
 def _regex(part: str) -> str:
     """Return the regular expression of one part; `**` beside other characters means no more than `*`."""
-    pieces = re.findall(r"\*+|\?|[^*?]+", part)
-    return "".join(".*" if piece[0] == "*" else "." if piece == "?" else re.escape(piece) for piece in pieces)
+    first, *others = [_literal(piece) for piece in re.split(r"\*+", part)]
+    if not others:
+        return first
+    # What follows a star is looked for once and kept where it is first found: trying every place again would let an
+    # agent's file name of 255 bytes hold us up for minutes.
+    return "".join((first, *(f"(?>.*?{piece})" for piece in others[:-1]), ".*", others[-1]))
+
+
+def _literal(piece: str) -> str:
+    return "".join("." if character == "?" else re.escape(character) for character in piece)
 
 
 def _pattern(part: str) -> re.Pattern[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RsiError
+from harness.run.disk import JudgeDisk, OverUse
 from harness.run.reward import read_result
 from harness.run.verdict import Finding, Verdict
 from harness.sandbox.base import Box, BoxSpec, Exit, Image, Limits, Mount, Placement, Process, Role, Sandbox
@@ -96,9 +97,13 @@ def judge_once(court: Court, candidate: Candidate, *, label: str, logs: Path, se
                 env=_environment(court, box, seed),
                 max_output=MAX_OUTPUT,
             )
-            end = wait(process, court.timeout, watch)
+            end = wait(process, court.timeout, JudgeDisk(box, court.limits.storage_mb).guard(watch))
     except StopRequested:  # no fault of anybody: the judging is repeated after a resume
         raise
+    except OverUse:
+        return Finding(
+            Verdict.INVALID, message=f"the judge's disk was filled: {court.limits.storage_mb} MiB are allowed"
+        )
     except (RsiError, OSError) as error:
         return _no_measurement("the judge could not be run", str(error))
     # The box is gone with every process in it: nothing can change the result any more.

@@ -46,7 +46,7 @@ class Mailbox:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._inbox = folder / "inbox"
+        self.inbox = folder / "inbox"
         self._outbox = folder / "outbox"
         self._bin = folder / "bin"
 
@@ -55,7 +55,7 @@ class Mailbox:
         try:
             for folder, mode in (
                 (self.folder, 0o755),
-                (self._inbox, 0o1777),
+                (self.inbox, 0o1777),
                 (self._outbox, 0o755),
                 (self._bin, 0o755),
             ):
@@ -70,7 +70,7 @@ class Mailbox:
     def mounts(self) -> tuple[Mount, ...]:
         """Return what a box must see below TARGET; the agent can write the inbox alone."""
         return (
-            Mount(self._inbox, f"{TARGET}/inbox", read_only=False),
+            Mount(self.inbox, f"{TARGET}/inbox", read_only=False),
             Mount(self._outbox, f"{TARGET}/outbox"),
             Mount(self._bin, f"{TARGET}/bin"),
         )
@@ -78,7 +78,7 @@ class Mailbox:
     def requests(self) -> list[Request]:
         """Return the requests that have no reply yet, oldest first; whatever else lies in the inbox is swept away."""
         try:
-            inbox = open_folder(self._inbox)
+            inbox = open_folder(self.inbox)
         except Unreadable:
             # An agent that broke its own inbox cannot hand in; nobody else is hurt.
             return []
@@ -152,7 +152,7 @@ class Mailbox:
 
     def _discard(self, id: str) -> None:  # noqa: A002 - the word of the journal and of the files
         with contextlib.suppress(Unreadable):
-            inbox = open_folder(self._inbox)
+            inbox = open_folder(self.inbox)
             try:
                 _sweep(inbox, [f"{id}.req"])
             finally:

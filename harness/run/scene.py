@@ -10,6 +10,7 @@ from harness.agents.feedback import Feedback
 from harness.run.budget import Limits
 from harness.run.candidates import CandidateRepo
 from harness.run.capture import ImageFiles
+from harness.run.disk import HostDisk
 from harness.run.folder import RunFolder
 from harness.run.frozen import FrozenWatch
 from harness.run.judging import Court, StopRequested
@@ -47,6 +48,7 @@ class Scene:
     frozen_watch: FrozenWatch | None
     """Finds changes of frozen files; None for a plain Harbor task."""
     stop: threading.Event
+    disk: HostDisk
     workspace: EngineWorkspace | None = None
     now: Callable[[], float] = time.time
     """The journal's own clock, so that both agree on what a stretch of work costs."""
@@ -107,6 +109,7 @@ class Scene:
         """Look for a wish to stop and let the journal know that time passes."""
         if self.stop.is_set() or self.folder.stop_flag.exists():
             raise StopRequested("the run was asked to stop", next_step=f"rsi resume {self.folder.name}")
+        self.disk.check()
         if time.monotonic() - self.last_tick >= TICK_SEC:
             self.last_tick = time.monotonic()
             self.record(Kind.TICK)

@@ -3,11 +3,14 @@
 import os
 import threading
 import time
+from pathlib import Path
 
 from harness.errors import RsiError
+from harness.run.capture import open_workdir
 from harness.run.frozen import FrozenWatch
 from harness.run.snapshot import SnapshotStore
 from harness.sandbox.base import Box
+from harness.sandbox.namespacebox import disk_usage_mb
 from harness.task.contract import Boundary
 
 SHORTEST = 2.0
@@ -20,7 +23,9 @@ SHARE = 20
 class Upkeep:
     """A thread that makes passes; `exclusive` keeps it out while a snapshot is taken."""
 
-    def __init__(self, store: SnapshotStore, box: Box, boundary: Boundary, frozen: FrozenWatch | None) -> None:
+    def __init__(
+        self, store: SnapshotStore, box: Box, boundary: Boundary, frozen: FrozenWatch | None, inbox: Path
+    ) -> None:
         self.exclusive = threading.Lock()
         self.failure: RsiError | OSError | None = None
         self.usage_mb = 0.0
@@ -28,6 +33,8 @@ class Upkeep:
         self._box = box
         self._boundary = boundary
         self._frozen = frozen
+        self._inbox = inbox
+        """A folder of the host that the box may write to: what lies there counts as the box's."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="upkeep", daemon=True)
 
@@ -43,7 +50,9 @@ class Upkeep:
 
     def ahead(self) -> None:
         """Make one pass of copying now; the caller holds `exclusive`."""
-        fd = self._box.workdir_fd()
+        fd = open_workdir(self._box)
+        if fd is None:
+            return
         try:
             if self._frozen is not None:
                 self._frozen.changes(fd)  # reads ahead; what it finds counts only in the freeze
@@ -58,7 +67,7 @@ class Upkeep:
             try:
                 with self.exclusive:
                     self.ahead()
-                    self.usage_mb = self._box.usage_mb()
+                    self.usage_mb = self._box.usage_mb() + disk_usage_mb(self._inbox)
             except (RsiError, OSError) as error:
                 self.failure = error
                 return

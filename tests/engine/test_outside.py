@@ -175,7 +175,7 @@ def test_a_plan_says_everything_and_closes_its_folder(stage: Stage) -> None:
     assert set(modes.values()) == {0o600}
     for closed in ("tests", "solution", "judgings", "snapshots"):
         assert stat.S_IMODE((planned.path / closed).stat().st_mode) == 0o700
-    assert stat.S_IMODE(planned.path.stat().st_mode) == 0o711
+    assert stat.S_IMODE(planned.path.stat().st_mode) == 0o700
     assert str(judge_seed(SEED, 1)) not in json.dumps(plan.as_json())
 
 
