@@ -1,6 +1,7 @@
 """Planning a run: everything is decided and written down before the first event."""
 
 import hashlib
+import math
 import secrets
 import shutil
 import stat
@@ -15,6 +16,7 @@ from harness import paths
 from harness.agents import BUILT_IN
 from harness.agents.base import Agent
 from harness.errors import InputError, PrerequisiteError, RefusedError
+from harness.run.bring import SHOWN_AT, bring, brought
 from harness.run.folder import RunFolder
 from harness.run.host import host_facts
 from harness.run.journal import Journal
@@ -57,17 +59,19 @@ def create_run(
         RefusedError: the isolation is too weak for this agent.
     """
     check_run(task, agent, sandbox, wishes)
+    command, files = brought(command)
     image = build_image(task, sandbox, tell)
     paths.runs().mkdir(parents=True, exist_ok=True)
     name = wishes.name or new_name(paths.runs())
     folder = RunFolder(paths.runs() / name)
-    if folder.path.exists():
-        raise InputError(f"there is a run {name} already", where=str(folder.path), next_step=f"rsi show {name}")
     staged = RunFolder(paths.runs() / f".new-{name}-{secrets.token_hex(4)}")
     # A plain process that became another user must get to the mailbox; the rest of the folder is closed to it.
     # Boxes see the mailbox as a mount, and no other user of the host has any business in its inbox.
     staged.path.mkdir(mode=0o711 if sandbox.level is Level.PROCESS else 0o700)
     try:
+        if files:
+            bring(files, staged.brought)
+            tell(f"shown in the box at {SHOWN_AT}: {', '.join(path.name for path in files)}")
         _fill(staged, name, task, agent, command, sandbox, image, wishes)
         staged.path.rename(folder.path)
     except BaseException:
@@ -116,11 +120,14 @@ def check_run(task: Task, agent: Agent, sandbox: Sandbox, wishes: Wishes) -> dic
             where="sandbox local, level process",
             next_step="rsi doctor says what is missing; --level process runs it all the same",
         )
-    if wishes.name is not None:
-        checked_name(wishes.name)
+    if wishes.name is not None and (paths.runs() / checked_name(wishes.name)).exists():
+        raise InputError(
+            f"there is a run {wishes.name} already", next_step=f"rsi show {wishes.name}, or another --name"
+        )
     for value, what in ((wishes.submissions, "--submissions"), (wishes.hours, "--hours")):
-        if value is not None and value <= 0:
-            raise InputError(f"{what} must be above 0, not {value}", next_step=f"give {what} another value")
+        if value is not None and not 0 < value < math.inf:
+            reason = f"{what} must be above 0 and finite, not {value}"
+            raise InputError(reason, next_step=f"give {what} another value")
     submissions, hours = _bounds(task, wishes)
     return {
         "task": task.name,

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.agents.base import Agent, Stopped
 from harness.errors import RsiError
 from harness.run import round as rounds
+from harness.run.bring import SHOWN_AT
 from harness.run.budget import hours_left, refusal, submissions_left
 from harness.run.capture import ImageFiles, inspect_image
 from harness.run.disk import HostDisk
@@ -172,6 +173,7 @@ class Engine:
 
     def _work_spec(self, setting: Setting, mailbox: Mailbox) -> BoxSpec:
         solution = (Mount(self.folder.solution, "/solution"),) if self.agent.needs_solution else ()
+        brought = (Mount(self.folder.brought, SHOWN_AT),) if self.folder.brought.is_dir() else ()
         return BoxSpec(
             run=self.plan.run,
             name="work",
@@ -179,7 +181,7 @@ class Engine:
             image=setting.image,
             network=self.plan.resources["network"],
             limits=setting.court.limits,
-            mounts=(*mailbox.mounts(), *solution),
+            mounts=(*mailbox.mounts(), *solution, *brought),
         )
 
     def _image_files(self, box: Box, setting: Setting) -> ImageFiles:

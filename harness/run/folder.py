@@ -58,6 +58,11 @@ class RunFolder:
         return self.path / "image-files.json"
 
     @property
+    def brought(self) -> Path:
+        """What a script agent brought along; there only where it did."""
+        return self.path / "agent"
+
+    @property
     def candidates(self) -> Path:
         """Bare git repository of the candidates' text."""
         return self.path / "candidates.git"

@@ -217,11 +217,13 @@ def _spend(state: State, event: Event, kind: Kind) -> State:
     t = float(event["t"])
     if state.events == 0:
         return replace(state, events=1, first=t, last=t)
+    if kind is Kind.REJUDGED:
+        # An operator's judging is no part of the run: weeks after its end it must not lengthen it.
+        return replace(state, events=state.events + 1)
     t = max(t, state.last)
     ledger = dict(state.ledger)
     resumed = kind is Kind.ENGINE_STARTED and bool(event.get("resumed"))
-    # A run is judged again only while no engine works on it, and the one before may have died without a word.
-    ledger["down" if resumed or kind is Kind.REJUDGED else state.phase] += t - state.last
+    ledger["down" if resumed else state.phase] += t - state.last
     return replace(state, events=state.events + 1, last=t, ledger=ledger)
 
 

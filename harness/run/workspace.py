@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness.agents.base import Stopped, Try
 from harness.agents.feedback import Feedback
+from harness.run.bring import SHOWN_AT
 from harness.run.state import State
 from harness.sandbox.base import Box, Process
 from harness.task.contract import Contract, FeedbackPart, Start
@@ -80,7 +81,7 @@ class EngineWorkspace:
         if process is None:
             process = self._box.start(
                 self._start.name,
-                list(argv),
+                [self._box.path(word) if word.startswith(f"{SHOWN_AT}/") else word for word in argv],
                 output=self._start.output,
                 env={**self._start.env, **(env or {})},
             )

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import stat
 import sys
 from dataclasses import dataclass
@@ -134,10 +135,19 @@ def identity() -> str:
     except OSError:
         release = platform.platform()
     facts = [
-        "layers-1", release, platform.machine(), sys.version, prefix(), os.geteuid() == 0, links(), secrets(),
+        "layers-2", release, platform.machine(), sys.version, prefix(), os.geteuid() == 0, links(), secrets(),
         [[one.key, one.path] for one in shown()],
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _name_python(layer: Path) -> None:
+    """Let `python` be found where the host has `python3` alone: the images that this root stands in for have both."""
+    found = shutil.which("python3", path=default_path())
+    if found is not None and shutil.which("python", path=default_path()) is None:
+        place = layer / "usr" / "local" / "bin"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "python").symlink_to(found)
 
 
 def fill_base_layer(layer: Path) -> None:
@@ -156,6 +166,7 @@ def fill_base_layer(layer: Path) -> None:
     own_home.chmod(0o711 if prefix().startswith("/root/") else 0o700)
     for folder in own_home.rglob("*"):
         folder.chmod(0o755)
+    _name_python(layer)
     etc = layer / "etc"
     for name in secrets():
         place = etc / name

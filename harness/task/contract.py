@@ -176,7 +176,7 @@ class Knob(Table):
     file: str
     """File that holds the value, relative to the workdir; it must be editable."""
     key: str | None = None
-    """Dotted key in a JSON, TOML or YAML file; either this or `pattern`."""
+    """Dotted key in a JSON or TOML file; either this or `pattern`, which serves every other kind of file."""
     pattern: str | None = None
     """Regular expression whose single group is the value; either this or `key`."""
     range: tuple[float, float] | None = None

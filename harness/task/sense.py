@@ -15,7 +15,7 @@ from harness.task.positions import KeyPath
 MOST_GLOBS = 200
 _FORBIDDEN = frozenset("\0\\?")
 """Characters that tools read differently; what is frozen must not hang on that."""
-STRUCTURED = frozenset({".json", ".toml", ".yaml", ".yml"})
+STRUCTURED = frozenset({".json", ".toml"})
 """Suffixes of the files in which a knob can be found by its key."""
 
 Contradiction = tuple[KeyPath, str, str]
@@ -106,7 +106,7 @@ def _knobs(contract: Contract) -> Iterator[Contradiction]:
 
 def _knob(path: KeyPath, knob: Knob) -> Iterator[Contradiction]:
     if knob.key is not None and PurePosixPath(knob.file).suffix not in STRUCTURED:
-        reason = f"a key cannot be found in {knob.file!r}, which is no JSON, TOML or YAML file"
+        reason = f"a key cannot be found in {knob.file!r}, which is neither JSON nor TOML"
         yield (*path, "key"), reason, "use pattern instead"
     if knob.key is not None and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", knob.key):
         yield (*path, "key"), f"{knob.key!r} must be names joined by dots", "such as train.lr"

@@ -109,10 +109,12 @@ def test_the_time_without_an_engine_is_down_and_its_judge_is_gone() -> None:
 
 def test_the_time_after_the_end_is_down() -> None:
     story = one_round().tell(Kind.AGENT_ENDED, code=0).tell(Kind.RUN_ENDED, status="stopped", reason="asked")
+    wall = story.state.wall_sec
     story.tell(Kind.REJUDGED, 1e6, number=1, verdict="scored", metric=1.4, score=1.1)
-    assert story.state.ledger["down"] == 1e6
+    assert story.state.wall_sec == wall  # judging again is no part of the run
     assert story.state.ledger["closing"] == 1.0
     story.tell(Kind.ENGINE_STARTED, pid=3, resumed=True)
+    assert story.state.ledger["down"] == 1e6 + 1
     assert story.state.status is Status.RUNNING
     assert story.state.reason == ""
 
