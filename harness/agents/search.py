@@ -19,6 +19,9 @@ from harness.task.contract import Contract, Direction, Knob
 RETRY_SEC = 1.0
 """How long to wait after a refusal, which is mostly the cooldown's."""
 
+RECORD = " | values: "
+"""Stands in a message between the words for people and what the next engine reads."""
+
 FIRST_STEP = 0.25
 """Standard deviation of the first step, as a part of a knob's range."""
 
@@ -61,15 +64,22 @@ class Search:
             parent = replay(contract, Parent(start, work.baseline), history)
             child = propose(knobs, parent, Random(f"{work.seed}:{len(history)}"))  # noqa: S311  a search, no secret
             write_values(work, knobs, child)
-            message = {"from": start, "values": child} if not history else {"values": child}
-            if work.submit(json.dumps(message, ensure_ascii=False)) is None:
+            record = {"from": start, "values": child} if not history else {"values": child}
+            if work.submit(f"{_changes(parent.values, child)}{RECORD}{json.dumps(record, ensure_ascii=False)}") is None:
                 work.wait(RETRY_SEC)
         return 0
 
 
+def _changes(before: Values, after: Values) -> str:
+    """Return in words what a child changes of its parent."""
+    return ", ".join(
+        f"{name} {before.get(name)} to {value}" for name, value in after.items() if before.get(name) != value
+    )
+
+
 def _values_of(one: Try, key: str) -> Values | None:
     try:
-        found: Any = json.loads(one.message).get(key)
+        found: Any = json.loads(one.message.rpartition(RECORD)[2]).get(key)
     except (ValueError, AttributeError):
         return None
     return found if isinstance(found, dict) else None

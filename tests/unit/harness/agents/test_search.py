@@ -13,7 +13,7 @@ from room import Room
 
 from harness.agents.base import Stopped, Try
 from harness.agents.knobs import knob_names
-from harness.agents.search import FIRST_STEP, Parent, Search, propose, replay
+from harness.agents.search import FIRST_STEP, RECORD, Parent, Search, propose, replay
 from harness.errors import InputError
 from harness.task.contract import Contract, Direction, Knob
 
@@ -71,7 +71,7 @@ def test_maximises_where_the_contract_says_so(task: Callable[..., Contract]) -> 
 def test_the_first_message_holds_the_start_and_each_the_values(task: Callable[..., Contract]) -> None:
     room = Room(task(), FILES, bowl, submissions=3)
     Search().run(room)
-    first, *others = [json.loads(one.message) for one in room.tries]
+    first, *others = [json.loads(one.message.rpartition(RECORD)[2]) for one in room.tries]
     names = knob_names(task().search.knobs)
     assert first["from"] == dict(zip(names, [0.5, 60, "sgd"], strict=True))
     assert all(list(each) == ["values"] and list(each["values"]) == names for each in others)
@@ -159,9 +159,9 @@ def test_steps_follow_the_rule_of_one_success_in_five(task: Callable[..., Contra
 def test_a_known_baseline_must_be_beaten(task: Callable[..., Contract]) -> None:
     room = Room(task(), FILES, lambda files: ("scored", 5.0), submissions=6, baseline=4.0)
     Search().run(room)
-    start = json.loads(room.tries[0].message)["from"]
+    start = json.loads(room.tries[0].message.rpartition(RECORD)[2])["from"]
     for one in room.tries:
-        values = json.loads(one.message)["values"]
+        values = json.loads(one.message.rpartition(RECORD)[2])["values"]
         assert 1 <= sum(values[name] != start[name] for name in values) <= 2
 
 
