@@ -102,6 +102,7 @@ def describe_namespaces() -> list[str]:
         f"readable there is whatever {who} may read; in /etc only what everybody may read",
         "not shown: homes, mounted disks, /run, /srv, our own data and the task",
         "no network unless the box asks for it; capabilities dropped, no gain by set-uid, break-out calls refused",
+        "with a network a box shares the host's: what listens on localhost, before Linux 6.12 also abstract sockets",
         "GPUs of the host are visible to every box",
     ]
     if not root:

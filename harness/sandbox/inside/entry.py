@@ -32,6 +32,8 @@ def run(request: Record, plan: Record, *, namespaces: list[int], groups: list[in
         os.chdir(request["cwd"])
         privileges.limit_resources(plan["rlimits"])
         privileges.drop_capabilities()
+        if plan["network"]:
+            privileges.stay_off_the_hosts_abstract_sockets()
         if plan["filter"]:
             privileges.refuse_dangerous_calls(nesting=plan["nesting"])
         command.execute(request["command"], request["env"])

@@ -1,6 +1,7 @@
 """Boxes of namespaces are really apart: what code that runs as root of a box can neither see, nor reach, nor undo."""
 
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -321,3 +322,20 @@ def test_the_init_of_a_box_keeps_its_resources(apart):
     box.freeze()
     box.thaw()
     assert box.alive()
+
+
+def test_a_box_with_network_reaches_no_abstract_socket_of_the_host(apart):
+    script = (
+        "import socket\n"
+        "own = socket.socket(socket.AF_UNIX); own.bind('\\0rsi-own'); own.listen()\n"
+        "for name in ('\\0rsi-own', '\\0rsi-host'):\n"
+        "    try: socket.socket(socket.AF_UNIX).connect(name); print('connected')\n"
+        "    except OSError as error: print(type(error).__name__)\n"
+    )
+    with socket.socket(socket.AF_UNIX) as host:
+        host.bind("\0rsi-host")
+        host.listen()
+        done, text = apart.run(apart.box(network=True), f'python3 -c "{script}"')
+    assert done == Exit(0), text
+    if tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 12):
+        assert text.split() == ["connected", "PermissionError"]
