@@ -35,7 +35,7 @@ def work_on(folder: RunFolder, tell: Callable[[str], None]) -> State:
 
 @contextlib.contextmanager
 def _signals(stop: threading.Event, tell: Callable[[str], None]) -> Iterator[None]:
-    """Turn the first Ctrl-C, and SIGTERM, into a clean stop; a second Ctrl-C ends at once (the run can be resumed)."""
+    """Turn Ctrl-C, SIGTERM and a closed terminal into a clean stop; a second Ctrl-C ends at once, to be resumed."""
 
     def wish(number: int, _frame: FrameType | None) -> None:
         if stop.is_set() and number == signal.SIGINT:
@@ -43,7 +43,10 @@ def _signals(stop: threading.Event, tell: Callable[[str], None]) -> Iterator[Non
         tell("stopping cleanly; press Ctrl-C again to leave at once")
         stop.set()
 
-    before = {number: signal.signal(number, wish) for number in (signal.SIGINT, signal.SIGTERM)}
+    wishes = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks to outlive the terminal
+        wishes.append(signal.SIGHUP)
+    before = {number: signal.signal(number, wish) for number in wishes}
     try:
         yield
     finally:
