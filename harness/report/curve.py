@@ -90,7 +90,7 @@ def _fill(figure: "Figure", summary: Summary, submissions: Sequence[Submission])
     axes.set_ylim(scale.low, scale.high)
     axes.set_xlim(0.0, 1.02 * longest / SECONDS[unit] or 1.0)
     better = "lower is better" if summary.minimize else "higher is better"
-    name = f"{summary.metric}, {summary.unit}" if summary.unit else summary.metric
+    name = f"{summary.metric}, {summary.written_unit}" if summary.written_unit else summary.metric
     axes.set_ylabel(f"{one_line(name, 60)} ({better})", parse_math=False)
     axes.set_xlabel(f"working time of the agent ({unit})")
     axes.ticklabel_format(axis="y", useOffset=False)

@@ -1,12 +1,15 @@
 """The rows of every table about a run, in words; screen, Markdown and HTML only lay them out."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.report.numbers import duration, number, times
 from harness.report.record import Record
 from harness.report.summary import Summary, Value, luck_bar
 from harness.report.tables import Column
+from harness.report.text import one_line
 from harness.run.plan import Plan
 from harness.run.state import Submission
 
@@ -28,6 +31,12 @@ _PHASES = {
     "down": "no engine was there",
     "closing": "after the agent ended",
 }
+_NOT_RUN = {126: "could not be run", 127: "could not be found"}
+"""What a shell's exit status says of its command."""
+
+_TAIL = 2000
+"""How many bytes from the end of an agent's output are searched for its last line."""
+
 _LEVELS = {
     "container": "a container of its own",
     "namespaces": "Linux namespaces over the host's own root: weaker than a container",
@@ -112,6 +121,25 @@ def host_words(facts: Mapping[str, Any]) -> str:
     """Return what the numbers were measured on; of the facts only those that name no person."""
     known = {"cpu": "{}", "cores": "{} cores", "memory_gb": "{} GiB", "system": "{}", "python": "Python {}"}
     return ", ".join(form.format(facts[name]) for name, form in known.items() if facts.get(name)) or "-"
+
+
+def agent_fault(record: Record) -> str:
+    """Return what kept a script agent's command from being run, with its last words; nothing where it was run."""
+    code = record.state.agent_code
+    if record.plan.agent != "script" or code not in _NOT_RUN:
+        return ""
+    said = _last_line(record.folder.agent_log)
+    return f"the agent's command {_NOT_RUN[code]} (status {code}): see agent.log" + (f": {said}" if said else "")
+
+
+def _last_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = file.read(_TAIL).decode("utf-8", "replace").split("\n")
+    except OSError:  # it never got so far as to print
+        return ""
+    return next((one_line(line, 200) for line in reversed(lines) if line.strip()), "")
 
 
 def status_words(record: Record) -> str:

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from harness.report import rows
 from harness.report.numbers import duration
 from harness.report.record import Record
-from harness.report.summary import Summary
 from harness.report.tables import escape_markdown, markdown, plain
 from harness.report.text import one_line
 
 MOST_NOTES = 20
 
 
-def closing(summary: Summary) -> str:
-    """Return what a run found in a few lines: what was measured, the ledger, the headline."""
+def closing(record: Record) -> str:
+    """Return what a run found in a few lines: what was measured, submissions, ledger, and an agent that never ran."""
+    summary = record.summary
     spent = ", ".join(f"{line.phase} {duration(line.seconds)}" for line in summary.ledger if line.seconds > 0)
     facts = [
         *rows.measured_rows(summary),
         ("submissions", f"{summary.used} of {summary.budget} used up"),
         ("ledger", f"{spent}; wall {duration(summary.wall_sec)}"),
+        *_fault(record),
     ]
     return _facts(facts)
 
@@ -29,7 +30,7 @@ def overview(record: Record) -> str:
     parts = [
         f"{summary.run}: {summary.agent} on {summary.task}",
         one_line(summary.question) if summary.question else "",
-        _facts([("status", rows.status_words(record)), *rows.measured_rows(summary)]),
+        _facts([*_fault(record), ("status", rows.status_words(record)), *rows.measured_rows(summary)]),
         _title(f"submissions ({summary.used} of {summary.budget} used up; * is the best)"),
         plain(rows.SUBMISSIONS, rows.submission_rows(summary, state.submissions)) if state.submissions else "none",
         _evidence(record),
@@ -69,6 +70,11 @@ def as_markdown(record: Record) -> str:
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
     wide = max(len(name) for name, _ in facts)
     return "\n".join(f"{name:<{wide}}  {one_line(value)}" for name, value in facts)
+
+
+def _fault(record: Record) -> list[tuple[str, str]]:
+    fault = rows.agent_fault(record)
+    return [("NOT RUN", fault)] if fault else []
 
 
 def _places(record: Record) -> list[tuple[str, str]]:

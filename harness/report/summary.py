@@ -15,6 +15,9 @@ from harness.run.plan import Plan
 from harness.run.state import PHASES, State, Status, Submission
 from harness.run.verdict import Verdict
 
+_PURE = {"1", "ratio"}
+"""Units of a pure number, which is written without one."""
+
 LUCK = 0.05
 """How often a run whose submissions all equal the baseline would pass the bar."""
 HERE = "this host"
@@ -98,7 +101,12 @@ class Summary:
 
     def shown(self, value: float | None) -> str:
         """Return a value of the metric with its unit."""
-        return f"{number(value, self.places)} {self.unit}".strip() if value is not None else "-"
+        return f"{number(value, self.places)} {self.written_unit}".strip() if value is not None else "-"
+
+    @property
+    def written_unit(self) -> str:
+        """The unit as it stands behind a number; nothing for a pure number."""
+        return "" if self.unit.strip().casefold() in _PURE else self.unit
 
     def headline(self) -> str:
         """Return the result as one honest sentence."""

@@ -41,7 +41,7 @@ def test_an_interrupted_run_names_the_command_that_goes_on(make_run) -> None:
 
 
 def test_the_closing_lines_state_result_and_ledger(make_run, handed) -> None:
-    text = closing(load(make_run(handed=[handed(2.031, score=1.07)])).summary)
+    text = closing(load(make_run(handed=[handed(2.031, score=1.07)])))
     names = [line.split("  ")[0] for line in text.splitlines()]
     assert names == ["baseline", "the author's", "noise", "floor", "best", "improvement", "submissions", "ledger"]
     assert "1 of 8 used up" in text
