@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from harness.errors import ExitCode, InputError, Interrupted, RsiError
-from rsi_anything.commands.output import complain, emit_json
+from rsi_anything.commands.output import OutputError, complain, emit, emit_json, flush, forget
 
 COMMANDS = {
     "new": "turn a project into a task",
@@ -60,8 +60,18 @@ class Parser(argparse.ArgumentParser):
             wrong = found[1].strip("'")
             choices = [choice.strip(" '") for choice in found[2].split(",")]
             thing = "command" if "argument COMMAND" in message else message.split(":")[0].removeprefix("argument ")
-            message = f"{thing} {wrong!r} does not exist{nearest(wrong, choices)}"
+            hint = nearest(wrong, choices)
+            if not hint and thing != "command":
+                hint = f"; choose one of {', '.join(choices)}"
+            message = f"{thing} {wrong!r} does not exist{hint}"
         raise InputError(message, where=self.prog, next_step=f"{self.prog} --help")
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; unlike argparse's own, say so where it cannot be written."""
+        if file is None:
+            emit(self.format_help())
+        else:
+            super().print_help(file)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -80,7 +90,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        sys.stdout.write(f"rsi-anything {version()}\n")
+        emit(f"rsi-anything {version()}")
         parser.exit()
 
 
@@ -99,6 +109,7 @@ def build_parser(names: Collection[str] = COMMANDS) -> Parser:
     parser = Parser(prog="rsi", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout instead of text")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, line in COMMANDS.items():
         if name not in names:
@@ -113,13 +124,17 @@ def build_parser(names: Collection[str] = COMMANDS) -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     _speak_utf8()
     try:
         code = _guarded(argv)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has left; without this Python complains once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        flush()
+    except BrokenPipeError:  # the reader has left, which is its right
+        forget(1)
+        return ExitCode.FAILED
+    except OutputError as error:
+        forget(1)
+        complain("\n".join(error.lines()))
         return ExitCode.FAILED
     return code
 
@@ -130,7 +145,7 @@ def _guarded(argv: list[str]) -> int:
         return _dispatch(argv)
     except SystemExit as error:  # argparse leaves this way after --help and --version
         return int(error.code or 0)
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except KeyboardInterrupt:
         return _fail(Interrupted("stopped; what was accepted is on disk", next_step=_same_command(argv)), argv)
@@ -178,10 +193,11 @@ def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
 
 def _common_options(parser: argparse.ArgumentParser) -> None:
     """Give a command the options that every command has."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout instead of text")
-    # Without a default here, `rsi -q run` stays quiet.
-    quiet = "say nothing on stderr but errors"
-    parser.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
+    # Without a default here, `rsi -q run` stays quiet and `rsi --json run` prints JSON.
+    absent = argparse.SUPPRESS
+    json = "print one JSON document on stdout instead of text"
+    parser.add_argument("--json", action="store_true", default=absent, help=json)
+    parser.add_argument("-q", "--quiet", action="store_true", default=absent, help="say nothing on stderr but errors")
 
 
 def _refuse(word: str, parser: Parser, command: str | None) -> NoReturn:
@@ -215,19 +231,24 @@ def _machine(error: OSError) -> RsiError | None:
     """Return the error for what a person can mend: a full disk, a folder that may not be used."""
     import errno  # needed after such an error alone
 
-    mends = {
+    anywhere = {
         (errno.ENOSPC, errno.EDQUOT): "make room, or set RSI_HOME to a folder on a larger disk",
-        (
-            errno.EACCES,
-            errno.EPERM,
-            errno.EROFS,
-        ): "change its permissions, or set RSI_HOME to a folder that you may write",
+        (errno.EROFS,): "set RSI_HOME to a folder that you may write",
+        (errno.EIO,): "look at the disk; the system's log says more",
+        (errno.EMFILE, errno.ENFILE): "close other programs, or allow more open files: ulimit -n 4096",
+        (errno.EFBIG,): "allow larger files: ulimit -f unlimited",
+        (errno.ENOMEM, errno.EAGAIN): "close other programs, or allow more memory and processes",
+    }
+    # Without the name of a file these say too little to be anything but a bug.
+    with_name = {
+        (errno.EACCES, errno.EPERM): "change its permissions, or set RSI_HOME to a folder that you may write",
         (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG): "name a folder, or set RSI_HOME to one",
     }
-    for numbers, mend in mends.items():
-        if error.errno in numbers and error.filename is not None:
-            what = (error.strerror or "input and output failed").lower()
-            return RsiError(f"a file could not be used: {what}", where=os.fsdecode(error.filename), next_step=mend)
+    for numbers, mend in (anywhere | (with_name if error.filename is not None else {})).items():
+        if error.errno in numbers:
+            what = (error.strerror or os.strerror(error.errno)).lower()
+            where = "" if error.filename is None else os.fsdecode(error.filename)
+            return RsiError(f"the machine did not let us go on: {what}", where=where, next_step=mend)
     return None
 
 
@@ -252,6 +273,24 @@ def _bug(error: Exception, argv: list[str]) -> RsiError:
             continue
         return RsiError(f"this is a bug of ours ({type(error).__name__}); the traceback is in {folder / name}")
     return RsiError(f"this is a bug of ours, and no log file could be written:\n{text}")
+
+
+def _open_streams() -> None:
+    """Put something in the place of a standard stream that is closed, so that no file of ours takes its number.
+
+    What is written to a closed stdout fails, as it should; a closed stderr is silent; a closed stdin is at its end.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_WRONLY if fd == 2 else os.O_RDONLY), True)
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def _speak_utf8() -> None:

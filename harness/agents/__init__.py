@@ -8,7 +8,10 @@ from harness.errors import InputError
 BUILT_IN = ("oracle", "nop", "search", "fake")
 """Agents that run no code but the author's and ours, so that the plain-process level is enough for them."""
 
-NAMES = (*BUILT_IN, "script")
+FOR_PEOPLE = ("oracle", "nop", "search", "script")
+"""Agents that a person can ask for; the fake one needs steps, which only a test gives it."""
+
+NAMES = (*FOR_PEOPLE, "fake")
 
 
 def get_agent(name: str, command: Sequence[str] = ()) -> Agent:
@@ -19,7 +22,7 @@ def get_agent(name: str, command: Sequence[str] = ()) -> Agent:
     """
     # Only the agent that is asked for is imported: one of them may need a model client.
     if name not in NAMES:
-        raise InputError(f"there is no agent {name!r}", next_step=f"choose one of {', '.join(NAMES)}")
+        raise unknown_agent(name)
     if (name == "script") != bool(command):
         wanted = "needs a command" if name == "script" else "takes no command"
         raise InputError(f"agent {name} {wanted}", next_step="rsi run TASK --agent script -- COMMAND")
@@ -42,3 +45,8 @@ def get_agent(name: str, command: Sequence[str] = ()) -> Agent:
     from harness.agents.script import Script
 
     return Script(tuple(command))
+
+
+def unknown_agent(name: str) -> InputError:
+    """Return the error for a name that is no agent's."""
+    return InputError(f"there is no agent {name!r}", next_step=f"choose one of {', '.join(FOR_PEOPLE)}")

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rsi_anything.commands import numbers
+
 RUNGS = ("contract", "lint", "build", "baseline", "floor", "attacks", "headroom")
 
 
@@ -16,21 +18,18 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("task", metavar="TASK", help="folder of a task")
     parser.add_argument("--only", metavar="RUNG", help=f"climb this rung alone: {', '.join(RUNGS)}")
-    parser.add_argument("--repeats", type=int, metavar="N", help="judgings of the solution for the noise (3)")
-    parser.add_argument("--tries", type=int, metavar="N", help="submissions of the short search (4)")
+    parser.add_argument("--repeats", type=numbers.count, metavar="N", help="judgings of the solution for the noise (3)")
+    parser.add_argument("--tries", type=numbers.count, metavar="N", help="submissions of the short search (4)")
     parser.add_argument("--no-record", action="store_true", help="do not write what was measured into task.toml")
     parser.add_argument("--level", choices=("namespaces", "process"), help="isolation level")
 
 
 def run(args: argparse.Namespace) -> int:
     """Climb and print."""
-    from harness.errors import ExitCode, InputError
+    from harness.errors import ExitCode
     from rsi_anything.checks.ladder import Context, check
     from rsi_anything.commands.output import emit, emit_json, talk
 
-    for value, name in ((args.repeats, "--repeats"), (args.tries, "--tries")):
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, not {value}", next_step="rsi check --help")
     options = {"repeats": args.repeats, "tries": args.tries, "record": not args.no_record, "level": args.level}
     context = Context(progress=lambda line: talk(args, line), options=options)
     report = check(Path(args.task), args.only, context)

@@ -44,12 +44,13 @@ def _ask(count: int) -> None:
 
     from harness.errors import RefusedError
 
+    runs = "1 run" if count == 1 else f"{count} runs"
     refused = RefusedError(
-        f"the record of {count} runs would be deleted", next_step="say --yes, or --dry-run to see what goes"
+        f"the record of {runs} would be deleted", next_step="say --yes, or --dry-run to see what goes"
     )
     if not sys.stdin.isatty():
         raise refused
-    sys.stderr.write(f"delete the record of {count} runs? [y/N] ")
+    sys.stderr.write(f"delete the record of {runs}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise refused

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rsi_anything.commands import numbers
+
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command's options."""
@@ -14,10 +16,12 @@ def add_parser(subparsers: Any) -> None:
         epilog="examples: rsi judge quiet-heron --submission 7      rsi judge my-candidate --task mytask",
     )
     parser.add_argument("what", metavar="RUN|FOLDER", help="name of a run, or with --task a folder of candidate files")
-    parser.add_argument("--submission", type=int, action="append", metavar="N", help="which one; may be repeated")
+    parser.add_argument(
+        "--submission", type=numbers.count, action="append", metavar="N", help="which one; may be repeated"
+    )
     parser.add_argument("--all", action="store_true", help="every submission that has a snapshot")
     parser.add_argument("--task", metavar="TASK", help="folder of the task that the candidate is for")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the judge's seed for a folder (1)")
+    parser.add_argument("--seed", type=numbers.seed, default=1, metavar="N", help="the judge's seed for a folder (1)")
     parser.add_argument("--level", choices=("namespaces", "process"), help="isolation level for a folder")
 
 
@@ -29,9 +33,26 @@ def run(args: argparse.Namespace) -> int:
         if args.submission or args.all:
             raise InputError("--submission and --all belong to a run, not to a folder", next_step="rsi judge --help")
         return _folder(args)
-    if bool(args.submission) == args.all:
-        raise InputError("say which submissions: --submission N or --all", next_step=f"rsi show {args.what}")
+    _check_run(args)
     return _run(args)
+
+
+def _check_run(args: argparse.Namespace) -> None:
+    from shlex import quote
+
+    from harness.errors import InputError
+    from harness.run.names import run_names
+
+    if Path(args.what).is_dir() and args.what not in run_names():
+        raise InputError(
+            "a folder is judged as a candidate of a task, and no task was named",
+            where=args.what,
+            next_step=f"rsi judge {quote(args.what)} --task TASK",
+        )
+    if args.submission and args.all:
+        raise InputError("--submission and --all do not go together", next_step="leave one of them out")
+    if not args.submission and not args.all:
+        raise InputError("say which submissions: --submission N or --all", next_step=f"rsi show {quote(args.what)}")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -63,11 +84,16 @@ def _words(one: Any) -> str:
 
 
 def _folder(args: argparse.Namespace) -> int:
+    from harness.errors import InputError
     from harness.run.again import judge_folder
     from harness.sandbox import get_sandbox
     from harness.task.load import load_task
     from rsi_anything.commands.output import emit, emit_json, talk
 
+    if not Path(args.what).is_dir():
+        raise InputError(
+            "the candidate must be a folder", where=args.what, next_step="name a folder with the candidate's files"
+        )
     task = load_task(Path(args.task))
     sandbox = get_sandbox("local", level=args.level)
     finding = judge_folder(task, Path(args.what), sandbox, seed=args.seed, tell=lambda line: talk(args, line))

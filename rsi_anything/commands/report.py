@@ -17,7 +17,7 @@ examples:
 def add_parser(subparsers: Any) -> None:
     """Declare the command's options."""
     parser = subparsers.add_parser("report", help="write the report of a run", description=__doc__, epilog=_EXAMPLES)
-    parser.add_argument("run", metavar="RUN", help="name of the run, its unique beginning, or its folder")
+    parser.add_argument("run", metavar="RUN", help="name of the run, or its unique beginning")
     parser.add_argument("--format", choices=("html", "markdown", "svg"), default="html", help="default: html")
     parser.add_argument("--out", metavar="FILE", help="where to write; html goes to the run's folder, others to stdout")
 

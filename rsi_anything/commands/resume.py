@@ -17,12 +17,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Take the run to its end."""
     from harness.run.folder import RunFolder
-    from harness.run.launch import work_on
     from harness.run.names import resolve_run
-    from rsi_anything.commands.ending import print_ending
-    from rsi_anything.commands.output import talk
+    from rsi_anything.commands.ending import take_to_its_end
 
-    folder = RunFolder(resolve_run(args.run))
-    work_on(folder, lambda line: talk(args, line))
-    print_ending(folder, args)
-    return 0
+    return take_to_its_end(RunFolder(resolve_run(args.run)), args)

@@ -2,7 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rsi_anything.commands import numbers
+
+if TYPE_CHECKING:
+    from harness.run.create import Wishes
 
 
 def add_parser(subparsers: Any) -> None:
@@ -15,9 +20,15 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("task", metavar="TASK", help="folder of a task")
     parser.add_argument("--agent", default="search", help="oracle, nop, search (the default) or script")
-    parser.add_argument("--submissions", type=int, metavar="N", help="submissions to spend instead of the task's own")
-    parser.add_argument("--hours", type=float, metavar="H", help="working hours to spend instead of the task's own")
-    parser.add_argument("--seed", type=int, metavar="N", help="secret seed of the run; drawn at random by default")
+    parser.add_argument(
+        "--submissions", type=numbers.count, metavar="N", help="submissions to spend instead of the task's own"
+    )
+    parser.add_argument(
+        "--hours", type=numbers.hours, metavar="H", help="working hours to spend instead of the task's own"
+    )
+    parser.add_argument(
+        "--seed", type=numbers.seed, metavar="N", help="secret seed of the run; drawn at random by default"
+    )
     parser.add_argument("--name", metavar="NAME", help="name of the run; two words are made up by default")
     parser.add_argument(
         "--level", choices=("namespaces", "process"), help="isolation level; the strongest there is by default"
@@ -29,25 +40,46 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan the run and take it to its end."""
     from harness.agents import get_agent
+    from harness.report.rows import level_words
     from harness.run.create import Wishes, check_run, create_run
-    from harness.run.launch import work_on
     from harness.sandbox import get_sandbox
     from harness.task.load import load_task
-    from rsi_anything.commands.ending import print_ending
+    from rsi_anything.commands.ending import take_to_its_end
     from rsi_anything.commands.output import emit, emit_json, talk
 
+    _check_agent(args.agent)
     task = load_task(Path(args.task))
     agent = get_agent(args.agent, args.agent_command)
     sandbox = get_sandbox("local", level=args.level)
     wishes = Wishes(args.submissions, args.hours, args.seed, args.name, weak=args.level == "process")
+    # Whatever is wrong with the request is said first: the image may take long to build.
+    facts = check_run(task, agent, sandbox, wishes)
+    _check_name(wishes)
     if args.dry_run:
-        facts = check_run(task, agent, sandbox, wishes)
         emit_json(facts) if args.json else emit("\n".join(f"{name}: {value}" for name, value in facts.items()))
         return 0
-    for line in sandbox.describe():
-        talk(args, f"sandbox: {line}")
+    talk(args, f"sandbox {level_words(sandbox.level)}; `rsi show RUN` lists what is isolated and what is not")
     folder = create_run(task, agent, tuple(args.agent_command), sandbox, wishes, lambda line: talk(args, line))
     talk(args, f"run {folder.name}; it goes on after anything with: rsi resume {folder.name}")
-    work_on(folder, lambda line: talk(args, line))
-    print_ending(folder, args)
-    return 0
+    return take_to_its_end(folder, args)
+
+
+def _check_agent(name: str) -> None:
+    """Refuse what is no agent for people: the fake one takes its steps from a test."""
+    from harness.agents import FOR_PEOPLE, unknown_agent
+
+    if name not in FOR_PEOPLE:
+        raise unknown_agent(name)
+
+
+def _check_name(wishes: "Wishes") -> None:
+    """Refuse the name of a run that is there already."""
+    from harness import paths
+    from harness.errors import InputError
+
+    if wishes.name is not None and (paths.runs() / wishes.name).exists():
+        raise InputError(
+            f"there is a run {wishes.name} already",
+            where=str(paths.runs() / wishes.name),
+            next_step=f"choose another --name, or look at it: rsi show {wishes.name}",
+        )

@@ -15,7 +15,7 @@ examples:
 def add_parser(subparsers: Any) -> None:
     """Declare the command's options."""
     parser = subparsers.add_parser("show", help="show what a run found", description=__doc__, epilog=_EXAMPLES)
-    parser.add_argument("run", metavar="RUN", help="name of the run, its unique beginning, or its folder")
+    parser.add_argument("run", metavar="RUN", help="name of the run, or its unique beginning")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,8 @@
 import argparse
 from typing import Any
 
+from rsi_anything.commands import numbers
+
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command's options."""
@@ -12,7 +14,9 @@ def add_parser(subparsers: Any) -> None:
         description="Ask the engine of a run to stop: the agent ends, the workspace and every snapshot stay.",
     )
     parser.add_argument("run", metavar="RUN", help="name of the run, or its unique beginning")
-    parser.add_argument("--wait", type=float, default=60.0, metavar="SEC", help="how long to wait for it (60)")
+    parser.add_argument(
+        "--wait", type=numbers.seconds, default=60.0, metavar="SEC", help="how long to wait for it (60)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import paths
-from harness.errors import ExitCode
+from harness.errors import ExitCode, InputError
 from rsi_anything import cli, resources
 
 
@@ -55,7 +55,7 @@ CASES = [
     Wrong("unknown command", ("rnu", "task"), WRONG_INPUT, "did you mean 'run'"),
     Wrong("unknown option", ("runs", "--jsno"), WRONG_INPUT, "did you mean '--json'"),
     Wrong("option without its value", ("run", "task", "--submissions"), WRONG_INPUT, "expected one argument"),
-    Wrong("option with a wrong type", ("run", "task", "--submissions", "many"), WRONG_INPUT, "invalid int value"),
+    Wrong("option with a wrong type", ("run", "task", "--submissions", "many"), WRONG_INPUT, "must be a whole number"),
     Wrong("argument too many", ("show", "one", "two"), WRONG_INPUT, "'two' is one argument too many"),
     Wrong("argument missing", ("show",), WRONG_INPUT, "RUN"),
     Wrong("agent's command where none belongs", ("show", "one", "--", "x"), WRONG_INPUT, "'--'"),
@@ -74,7 +74,33 @@ CASES = [
     Wrong(
         "task.toml that is no text", ("run", "task"), WRONG_INPUT, "task.toml", _file("task/task.toml", b"\xff\xfe\0")
     ),
-    Wrong("agent that does not exist", ("run", ".", "--agent", "serch"), WRONG_INPUT, ""),
+    *(
+        Wrong(f"{option} {value} of {argv[0]}", (*argv, option, value), WRONG_INPUT, "must be a")
+        for argv, option, value in (
+            (("run", "task"), "--hours", "nan"),
+            (("run", "task"), "--hours", "inf"),
+            (("run", "task"), "--hours", "0"),
+            (("run", "task"), "--hours", "1e300"),
+            (("run", "task"), "--submissions", "-3"),
+            (("run", "task"), "--submissions", "1.5"),
+            (("run", "task"), "--seed", "-1"),
+            (("run", "task"), "--seed", str(2**63)),
+            (("check", "task"), "--repeats", "0"),
+            (("check", "task"), "--tries", "9" * 5000),
+            (("stop", "calm"), "--wait", "nan"),
+            (("judge", "calm"), "--submission", "0"),
+            (("judge", "."), "--seed", "-1"),
+        )
+    ),
+    Wrong("judge of a folder for no task", ("judge", ".", "--all"), WRONG_INPUT, "--task"),
+    Wrong(
+        "judge of one and of all", ("judge", "calm", "--all", "--submission", "1"), WRONG_INPUT, "do not go together"
+    ),
+    Wrong("judge of a folder that is not there", ("judge", "/nope", "--task", "task"), WRONG_INPUT, "/nope"),
+    Wrong("level that does not exist", ("run", ".", "--level", "vm"), WRONG_INPUT, "namespaces, process"),
+    Wrong("format that does not exist", ("report", "x", "--format", "pdf"), WRONG_INPUT, "html, markdown, svg"),
+    Wrong("agent that does not exist", ("run", ".", "--agent", "serch"), WRONG_INPUT, "oracle, nop, search, script"),
+    Wrong("agent that is for tests", ("run", ".", "--agent", "fake"), WRONG_INPUT, "there is no agent 'fake'"),
     Wrong("check of a missing task", ("check", "missing"), WRONG_INPUT, "missing"),
     Wrong("check of an unknown rung", ("check", "task", "--only", "buld"), WRONG_INPUT, "buld"),
     Wrong(
@@ -153,6 +179,48 @@ def test_the_same_mistake_in_json_is_an_object(case: Wrong, tmp_path: Path, monk
     assert set(error) == {"what", "where", "next", "exit_code"}
     assert error["exit_code"] == case.code
     assert error["next"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "says"),
+    [
+        (("--name", "calm-otter"), "there is a run calm-otter already"),
+        (("--name", "../calm"), "cannot be used"),
+        (("--agent", "script"), "needs a command"),
+    ],
+)
+def test_a_wrong_wish_is_answered_before_anything_is_built(
+    wishes: tuple[str, ...], says: str, make_run, sample_task: Path, monkeypatch, capsys
+) -> None:
+    make_run("calm-otter")
+    monkeypatch.setattr("harness.run.create.build_image", lambda *_: pytest.fail("an image was built"))
+    assert cli.main(["run", str(sample_task), "--level", "process", *wishes]) == WRONG_INPUT
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert says in err
+    assert "next:" in err
+
+
+def test_the_isolation_is_said_in_one_line(sample_task: Path, monkeypatch, capsys) -> None:
+    def stop(*_: object) -> None:
+        raise InputError("enough")
+
+    monkeypatch.setattr("harness.run.create.build_image", stop)
+    assert cli.main(["run", str(sample_task), "--agent", "nop", "--level", "process"]) == WRONG_INPUT
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("sandbox")]
+    assert len(said) == 1
+    assert "a plain process" in said[0]
+    assert "rsi show" in said[0]
+
+
+@pytest.fixture
+def sample_task(tmp_path: Path, capsys) -> Path:
+    """Return the task of the sample project."""
+    sample = resources.templates_dir() / "sample"
+    argv = ["new", str(sample / "project"), "--answers", str(sample / "answers.toml"), "--out", str(tmp_path / "task")]
+    assert cli.main(argv) == 0
+    capsys.readouterr()
+    return tmp_path / "task"
 
 
 def test_there_are_enough_cases() -> None:

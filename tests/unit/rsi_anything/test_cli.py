@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,8 @@ def test_version(capsys) -> None:
         (["show"], "the following arguments are required: RUN"),
         (["report", "x", "--out"], "expected one argument"),
         (["zzzzzz"], "'zzzzzz' does not exist"),
+        (["report", "x", "--format", "pdf"], "choose one of html, markdown, svg"),
+        (["run", "x", "--level", "vm"], "choose one of namespaces, process"),
     ],
 )
 def test_a_wrong_word_is_named_with_the_nearest_right_one(argv, said, capsys) -> None:
@@ -126,6 +129,17 @@ def test_what_a_person_can_mend_is_no_bug(error_class, failing, capsys) -> None:
     assert not paths.logs().exists()
 
 
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM", "EFBIG"])
+def test_what_the_machine_lacks_is_no_bug_without_the_name_of_a_file(name, failing, capsys) -> None:
+    number = getattr(errno, name)
+    failing(OSError(number, os.strerror(number)))
+    assert cli.main(["runs"]) == ExitCode.FAILED
+    err = capsys.readouterr().err
+    assert os.strerror(number).lower() in err
+    assert "next:" in err
+    assert not paths.logs().exists()
+
+
 def test_an_io_error_that_nobody_foresaw_keeps_its_traceback(failing, capsys) -> None:
     failing(OSError("no number"))
     assert cli.main(["runs"]) == ExitCode.FAILED
@@ -154,6 +168,12 @@ def test_quiet_stands_before_or_after_the_command(capsys, monkeypatch) -> None:
     assert seen == [False, True, True]
 
 
+def test_json_stands_before_or_after_the_command(capsys) -> None:
+    for argv in (["--json", "runs"], ["runs", "--json"], ["-q", "--json", "runs"]):
+        assert cli.main(argv) == 0
+        assert json.loads(capsys.readouterr().out) == {"runs": []}
+
+
 def test_what_follows_two_dashes_belongs_to_the_agent(monkeypatch) -> None:
     seen: list[SimpleNamespace] = []
     monkeypatch.setattr("rsi_anything.commands.run.run", lambda args: seen.append(args) or 0)
@@ -179,6 +199,24 @@ def test_a_reader_that_leaves_early_causes_no_complaint(make_run) -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (said, process.returncode) == (b"", ExitCode.FAILED)
+
+
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-", ">/dev/full 2>&1", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(
+    "command", ["show calm-otter", "runs --json", "show nothing --json", "--version", "run --help"]
+)
+def test_a_stdout_that_takes_nothing_is_said_in_a_line(make_run, redirection, command) -> None:
+    make_run()
+    line = f"{shlex.quote(sys.executable)} -m rsi_anything {command} {redirection}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.FAILED
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    if "2>" in redirection:
+        assert lines == []
+    else:
+        assert lines[-1].startswith("error: stdout could not be written: ")
+        assert len(lines) <= 4
 
 
 def test_output_is_utf8_in_any_locale(make_run, handed) -> None:
