@@ -6,8 +6,10 @@ Times are seconds unless the name says hours; sizes are MiB. Globs are relative 
 
 import math
 import re
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from re import _parser  # type: ignore[attr-defined]  # the only parser of these expressions that there is
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -170,6 +172,40 @@ class Judge(Table):
     """GPUs the judge needs."""
 
 
+MOST_REPEATS = 32
+"""A repeat of more than these counts as unbounded."""
+
+
+def explodes(pattern: str) -> bool:
+    """Say whether a valid regular expression can take exponential time: an unbounded repeat over another or a choice.
+
+    A task's patterns are searched for on the host, so a hostile one must not be able to hang it.
+    """
+
+    def unbounded(parsed: Any, *, inside: bool) -> bool:
+        for operation, value in parsed:
+            name = str(operation)
+            if inside and name == "BRANCH":
+                return True
+            repeats = name in {"MAX_REPEAT", "MIN_REPEAT"} and value[1] > MOST_REPEATS
+            if repeats and inside:
+                return True
+            if any(unbounded(part, inside=inside or repeats) for part in _parts(value)):
+                return True
+        return False
+
+    return unbounded(_parser.parse(pattern), inside=False)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield the parsed expressions within the operand of one operation."""
+    if isinstance(value, _parser.SubPattern):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _parts(each)
+
+
 class Knob(Table):
     """One number or choice of the recipe that the search agent may vary."""
 
@@ -201,6 +237,10 @@ class Knob(Table):
                 raise ValueError(f"pattern {self.pattern!r} is no regular expression: {error}") from error
             if groups != 1:
                 raise ValueError(f"pattern {self.pattern!r} must have exactly one group, has {groups}")
+            if explodes(self.pattern):
+                raise ValueError(
+                    f"pattern {self.pattern!r} repeats what repeats: it can take for ever, make it plainer"
+                )
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError(f"range {list(self.range)} must rise")
         if self.range is not None and self.scale == "log" and self.range[0] <= 0:
