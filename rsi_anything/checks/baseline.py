@@ -11,6 +11,7 @@ from harness.run.verdict import Verdict
 from harness.task.contract import Contract, Reference
 from harness.task.reference import write_reference
 from rsi_anything.checks.finding import Finding
+from rsi_anything.checks.keeping import keep_output
 from rsi_anything.checks.ladder import Context, Outcome
 from rsi_anything.checks.measuring import SEED, image_of, keep_control, sandbox_of, task_of, trial
 from rsi_anything.checks.rules import raised
@@ -32,9 +33,9 @@ def climb(folder: Path, context: Context) -> Outcome:
         task, sandbox_of(context), tell=context.progress, seed=SEED, image=image_of(task, context)
     ) as bench:
         measured = measure(bench, "baseline", times=times)
-    finding = measured.finding
-    if finding.verdict is not Verdict.SCORED or finding.metric is None:
-        return Outcome([_not_scored(finding)])
+        finding = measured.finding
+        if finding.verdict is not Verdict.SCORED or finding.metric is None:
+            return Outcome([_not_scored(finding, keep_output(bench.folder, task.name))])
     noise = statistics.stdev(finding.values) if len(finding.values) > 1 else None
     keep_control(task, "baseline", measured, context)
     reference = Reference(
@@ -59,11 +60,12 @@ def climb(folder: Path, context: Context) -> Outcome:
     return outcome
 
 
-def _not_scored(finding: Judged) -> Finding:
+def _not_scored(finding: Judged, output: Path) -> Finding:
     reason = f"the author's solution was not scored: {finding.verdict}: {finding.message}"
     if finding.evidence:
         reason += f" ({finding.evidence[-400:]})"
-    return raised("baseline/not-scored", reason, file="solution/solve.sh", fix="mend the solution or the judge")
+    fix = f"mend the solution or the judge; what they printed is in {output}"
+    return raised("baseline/not-scored", reason, file="solution/solve.sh", fix=fix)
 
 
 def _against_itself(contract: Contract, values: tuple[float, ...], noise: float | None) -> list[Finding]:
@@ -101,5 +103,6 @@ def _plain(folder: Path, context: Context) -> Outcome:
     context.found["oracle"] = last.metric
     if last.verdict is not Verdict.SCORED:
         message = last.judgings[-1].message if last.judgings else ""
-        return Outcome([_not_scored(Judged(last.verdict or Verdict.NO_MEASUREMENT, message=message))])
+        judged = Judged(last.verdict or Verdict.NO_MEASUREMENT, message=message)
+        return Outcome([_not_scored(judged, context.found["output"])])
     return Outcome(measurements={"reward": last.metric})

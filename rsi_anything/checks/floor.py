@@ -10,6 +10,7 @@ from harness.task.contract import Contract, Reference, Start
 from harness.task.reference import write_reference
 from harness.task.task import Task
 from rsi_anything.checks.finding import Finding
+from rsi_anything.checks.keeping import keep_output
 from rsi_anything.checks.ladder import Context, Outcome
 from rsi_anything.checks.measuring import SEED, image_of, keep_control, sandbox_of, task_of, trial
 from rsi_anything.checks.rules import raised
@@ -30,6 +31,11 @@ def climb(folder: Path, context: Context) -> Outcome:
     ) as bench:
         start = measure(bench, "start").finding
         lowest = measure(bench, "floor") if has_role(bench.solution, "floor") else None
+        must = [lowest.finding] if lowest else []
+        if task.contract.evaluation.start is not Start.UNSCOREABLE:
+            must.append(start)
+        unscored = any(each.verdict is not Verdict.SCORED for each in must)
+        output = keep_output(bench.folder, task.name) if unscored else None
     floor = lowest.finding if lowest else None
     outcome.measurements = {"start": {"verdict": start.verdict.value, "metric": start.metric}}
     if floor is None:
@@ -37,7 +43,9 @@ def climb(folder: Path, context: Context) -> Outcome:
         outcome.findings.append(raised("floor/none", reason, file="solution/floor.sh", fix="give floor edits"))
     elif floor.verdict is not Verdict.SCORED or floor.metric is None:
         reason = f"the floor candidate was not scored: {floor.verdict}: {floor.message}"
-        outcome.findings.append(raised("floor/not-scored", reason, file="solution/floor.sh", fix="mend it"))
+        outcome.findings.append(
+            raised("floor/not-scored", reason, file="solution/floor.sh", fix=f"mend it{_see(output)}")
+        )
     else:
         assert lowest is not None  # it has a finding
         keep_control(task, "floor", lowest, context)
@@ -47,8 +55,12 @@ def climb(folder: Path, context: Context) -> Outcome:
         outcome.findings += _distance(task.contract, reference)
         if context.options.get("record", True) and reference.tests_digest == task.tests_digest:
             write_reference(folder, reference)
-    outcome.findings += _start(task.contract, reference, start)
+    outcome.findings += _start(task.contract, reference, start, output)
     return outcome
+
+
+def _see(output: Path | None) -> str:
+    return "" if output is None else f"; what was printed is in {output}"
 
 
 def _distance(contract: Contract, reference: Reference) -> list[Finding]:
@@ -66,7 +78,7 @@ def _distance(contract: Contract, reference: Reference) -> list[Finding]:
     return []
 
 
-def _start(contract: Contract, reference: Reference, start: Judged) -> list[Finding]:
+def _start(contract: Contract, reference: Reference, start: Judged, output: Path | None) -> list[Finding]:
     """Compare the untouched workspace with what the contract says of it."""
     said = contract.evaluation.start
     scored = start.verdict is Verdict.SCORED
@@ -77,7 +89,8 @@ def _start(contract: Contract, reference: Reference, start: Judged) -> list[Find
         return [raised("floor/start", reason, file="task.toml", fix="set evaluation.start to baseline or floor")]
     if not scored or start.metric is None:
         reason = f"the untouched workspace was not scored: {start.verdict}: {start.message}"
-        return [raised("floor/start", reason, file="task.toml", fix="make the start scoreable, or say unscoreable")]
+        fix = f"make the start scoreable, or say unscoreable{_see(output)}"
+        return [raised("floor/start", reason, file="task.toml", fix=fix)]
     expected = reference.baseline if said is Start.BASELINE else reference.floor
     slack = max(RESOLUTION * (reference.noise or 0.0) * 2**0.5, 1e-9)
     if expected is not None and reference.noise is not None and abs(start.metric - expected) > slack:

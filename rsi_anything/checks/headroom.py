@@ -42,7 +42,8 @@ def climb(folder: Path, context: Context) -> Outcome:
     }
     if best is None:
         reason = f"none of {tries} candidates of the search was scored"
-        outcome.findings.append(raised("headroom/nothing-scored", reason, file="task.toml", fix="check the knobs"))
+        fix = f"check the knobs; what was printed is in {context.found['output']}"
+        outcome.findings.append(raised("headroom/nothing-scored", reason, file="task.toml", fix=fix))
     elif control is not None and control.metric is not None and best.metric is not None:
         outcome.findings += _gain(task.contract, reference, best.metric, control.metric)
     return outcome

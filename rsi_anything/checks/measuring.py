@@ -14,10 +14,12 @@ from harness.run.host import host_facts
 from harness.run.names import new_name
 from harness.run.seeds import derive
 from harness.run.state import State
+from harness.run.verdict import Verdict
 from harness.sandbox import get_sandbox
 from harness.sandbox.base import Image, Sandbox
 from harness.task.load import load_task
 from harness.task.task import Task
+from rsi_anything.checks.keeping import keep_output
 from rsi_anything.checks.ladder import Context
 
 SEED = 20_000
@@ -54,14 +56,20 @@ def keep_control(task: Task, role: str, measured: Measured, context: Context) ->
 
 
 def trial(task: Task, agent: str, context: Context, *, submissions: int) -> State:
-    """Run an agent on the task and return the final state; the run and all it made are removed."""
+    """Run an agent on the task and return the final state; the run and all it made are removed.
+
+    Where nothing was scored, what was printed is kept in the folder `output` of what was found.
+    """
     sandbox = sandbox_of(context)
     worker = get_agent(agent)
     name = f"check-{new_name(paths.runs())}"
     wishes = Wishes(submissions=submissions, seed=derive(SEED, agent), name=name)
     folder = create_run(task, worker, (), sandbox, wishes, context.progress)
     try:
-        return Engine(folder, sandbox, worker, tell=context.progress).run()
+        state = Engine(folder, sandbox, worker, tell=context.progress).run()
+        if all(one.verdict is not Verdict.SCORED for one in state.submissions):
+            context.found["output"] = keep_output(folder.path, task.name)
+        return state
     except RsiError as error:
         raise RsiError(f"agent {agent}: {error.what}", where=error.where, next_step=error.next_step) from error
     finally:
