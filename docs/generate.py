@@ -34,9 +34,9 @@ def cli() -> str:
         "# The command line",
         f"{parser.description} `rsi` and `rsi-anything` are the same command.",
         (
-            "stdout is data, stderr is talk. Every command takes `--json`, and `-q` for silence on stderr; "
-            "`rsi --version` prints the version. What follows `--` belongs to the agent. Exit codes are "
-            "[a table](exit-codes.md), JSON keys have [a page](json.md)."
+            "stdout is data, stderr is talk. Every command takes `--json`, and `-q` for silence on stderr, "
+            "before or after its name; `rsi --version` prints the version. What follows `--` belongs to the agent. "
+            "Exit codes are [a table](exit-codes.md), JSON keys have [a page](json.md)."
         ),
     ]
     for name, command in parser.commands.items():
@@ -72,7 +72,25 @@ def exit_codes() -> str:
         "An error is at most three things on stderr: what happened, where, and what to do next. With `--json` it is an "
         "object on stdout as well. A bug of ours exits 1 and keeps its traceback in a log file whose path is printed."
     )
-    return f"# Exit codes\n\n{table(('code', 'name', 'meaning'), rows)}\n\n{text}"
+    commands = [
+        "What a command was asked to find out is no error of the command:",
+        (
+            "- `rsi check` exits 1 where it found an error in the task, whatever the error is. A wrong contract is "
+            "such a finding; of `rsi run`, which needs a right one, it is wrong input and exits 2. That there is no such "
+            "folder or rung exits 2 here too."
+        ),
+        "- `rsi judge` exits 0 whatever the verdict is; the verdict is on stdout.",
+        (
+            "- `rsi run` and `rsi resume` exit 0 when the run came to its end, also where nothing beat the baseline; "
+            "1 where the agent's command could not be found or run (its status was 127 or 126)."
+        ),
+        "- `rsi runs` exits 0 also where a run is damaged or may not be read; a line on stderr says so.",
+        "- `rsi doctor` exits 3 where the machine lacks something.",
+        "",
+        "A stdout that cannot be written, because it is closed or its disk is full, is a failure: exit 1.",
+    ]
+    shown = "\n".join([commands[0], "", *commands[1:]])
+    return f"# Exit codes\n\n{table(('code', 'name', 'meaning'), rows)}\n\n{text}\n\n{shown}"
 
 
 def contract_page() -> str:

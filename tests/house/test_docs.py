@@ -108,3 +108,23 @@ def test_the_json_page_names_every_key(make_run, handed) -> None:
     parts += [shown["controls"][0], shown["submission_list"][0], shown["submission_list"][0]["judgings"][0]]
     keys = {key for part in parts for key in part}
     assert keys - documented == set()
+
+
+def test_the_json_page_names_every_key_of_the_authors_commands(tmp_path: Path, capsys) -> None:
+    text = (ROOT / "docs/reference/json.md").read_text("utf-8")
+    documented = set(re.findall(r"`([a-z_]+)`", text))
+    sample, task = ROOT / "templates/sample", str(tmp_path / "task")
+    keys: set[str] = set()
+    for argv in (
+        ["new", str(sample / "project"), "--answers", str(sample / "answers.toml"), "--out", task],
+        ["check", task, "--only", "lint"],
+        ["run", task, "--agent", "nop", "--level", "process", "--dry-run"],
+    ):
+        assert cli.main([*argv, "--json"]) == ExitCode.DONE
+        shown = json.loads(capsys.readouterr().out)
+        keys |= set(shown)
+        for one in [*shown.get("files", []), *shown.get("rungs", [])]:
+            keys |= set(one)
+        for rung in shown.get("rungs", []):
+            keys |= {key for finding in rung["findings"] for key in finding}
+    assert keys - documented == set()
