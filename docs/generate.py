@@ -76,8 +76,8 @@ def exit_codes() -> str:
         "What a command was asked to find out is no error of the command:",
         (
             "- `rsi check` exits 1 where it found an error in the task, whatever the error is. A wrong contract is "
-            "such a finding; of `rsi run`, which needs a right one, it is wrong input and exits 2. That there is no such "
-            "folder or rung exits 2 here too."
+            "such a finding; of `rsi run`, which needs a right one, it is wrong input and exits 2. That there is no "
+            "such folder or rung exits 2 here too."
         ),
         "- `rsi judge` exits 0 whatever the verdict is; the verdict is on stdout.",
         (
