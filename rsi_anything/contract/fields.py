@@ -3,7 +3,7 @@
 import difflib
 import math
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -32,12 +32,15 @@ __all__ = [
     "nearest",
     "needs_answer",
     "problem_of",
+    "unlisted",
 ]
 
 CATALOGUE: tuple[Field, ...] = recipe.FIELDS + judging.FIELDS + limits.FIELDS
 GROUPS: tuple[Group, ...] = recipe.GROUPS + judging.GROUPS + limits.GROUPS
 BY_ID: dict[str, Field] = {field.id: field for field in CATALOGUE}
 
+SHOWN = 30
+"""Most options that a message lists."""
 MAX_TEXT = 1_000_000
 """Most characters of one answer; a longer one is no answer but a file."""
 
@@ -183,13 +186,17 @@ def _texts(value: Value) -> Iterator[str]:
 def _option_problem(field: Field, value: Value, values: Values) -> str | None:
     if field.options is None:
         return None
-    options = field.options(values)
-    given = value if isinstance(value, list) else [value]
-    for item in given:
+    return unlisted(value, field.options(values))
+
+
+def unlisted(value: Value, options: Sequence[str]) -> str | None:
+    """Return what is wrong with a text, or texts, that must be among the options."""
+    for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and item not in options:
             close = difflib.get_close_matches(item, options, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            return f"{item!r} is none of {', '.join(options)}{hint}"
+            more = f" and {len(options) - SHOWN} more" if len(options) > SHOWN else ""
+            return f"{item!r} is none of {', '.join(options[:SHOWN])}{more}{hint}"
     return None
 
 
@@ -207,10 +214,44 @@ def _spec_problem(field: Field, value: Value) -> str | None:
 
 def spec_message(item: Any) -> str:
     """Return one pydantic error as a sentence, with the place inside the field where there is one."""
-    words = str(item["msg"]).removeprefix("Value error, ")
+    words = _plain_words(item)
     inner = [str(part + 1) if isinstance(part, int) else str(part) for part in item["loc"][1:]]
     inner = [part for part in inner if part not in {"float", "literal['unscored']"}]
     return f"{' '.join(inner)}: {words}" if inner else words
+
+
+_WORDS = {
+    "less_than": "must be below {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "string_too_short": "must not be empty",
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "finite_number": "must be a finite number",
+    "too_short": "must hold at least {min_length}",
+    "too_long": "must hold at most {max_length}",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+}
+"""The words for what pydantic finds wrong, by its own name for it."""
+
+
+def _plain_words(item: Any) -> str:
+    """Return what is wrong in words for a person; what pydantic says where it has no name here."""
+    words = _WORDS.get(str(item["type"]))
+    return words.format(**item.get("ctx", {})) if words else str(item["msg"]).removeprefix("Value error, ")
 
 
 def describe(value: Value) -> str:

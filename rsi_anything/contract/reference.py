@@ -34,6 +34,8 @@ def answers_reference() -> str:
 
 def _entry(field: Field) -> str:
     lines = [f"**`{field.id}`** ({field.kind}): {field.ask} {field.why}", ""]
+    if field.hints:
+        lines += [*field.hints({}), ""]
     if field.options:
         options = field.options({})
         lines.append(f"- one of: {', '.join(f'`{option}`' for option in options)}")

@@ -82,6 +82,10 @@ class Field:
     options: Callable[[Values], tuple[str, ...]] | None = None
     check: Callable[[Value, Values], str | None] | None = None
     """Problem of a value beside the earlier ones, beyond what the specification says of the field alone."""
+    hints: Callable[[Values], tuple[str, ...]] | None = None
+    """Lines that say more than `why`, for the values known so far; of no values, all that may be said."""
+    unit: str = ""
+    """Unit of a number, shown behind it."""
     fact: bool = False
     """Whether it is read off the project and no decision, so that it may be filled in without asking."""
 
@@ -99,6 +103,15 @@ class Field:
     def table(self) -> str:
         """All but the last part of the id: the table in the answers file."""
         return self.id.rpartition(".")[0]
+
+    def example_for(self, values: Values) -> Value:
+        """Return the example, or one of the options where the example is none of those that there are now."""
+        options = self.options(values) if self.options else ()
+        if not options or self.kind is Kind.NUMBER_OR_WORD:
+            return self.example
+        if isinstance(self.example, list):
+            return [item for item in self.example if item in options] or list(options[:1])
+        return self.example if self.example in options else options[0]
 
     def applies(self, values: Values) -> bool:
         """Say whether the field is asked, given the values of the earlier fields."""

@@ -24,6 +24,32 @@ IN_ROWS = Condition("evaluation.data.split", ("rows",))
 IN_TEXT = Condition("evaluation.data.split", ("lines", "tail"))
 
 
+ROW = "a row is a dict that maps each column but the label to its text (of classes: the one column `text`)."
+INTERFACES = {
+    "next-token": (
+        "next-token: `load()` returns an object with `.vocabulary`, a list of single characters (where lines are held",
+        r'out, "\n" among them ends a line), and `.logits(prefixes)`: for each beginning of a text a row of numbers,',
+        "one a character of the vocabulary and in its order: natural-log probabilities that need not be normalised.",
+    ),
+    "predictions": (
+        "predictions: `load()` returns an object with `.predict(rows)`: a list with the label, or the number, of each",
+        "row; for log-loss with `.predict_proba(rows)` instead: a list of dicts from label to probability. In both",
+        ROW,
+    ),
+    "custom": (
+        "custom: `load()` returns an object with whatever methods your evaluator calls: what it gets from",
+        '`candidate.call("answer", 6, 7)` is what `load().answer(6, 7)` returns.',
+    ),
+}
+"""What `load()` of an adapter must return, by the kind of evaluation."""
+
+
+def _interface(values: Values) -> tuple[str, ...]:
+    """Return what `load()` must return for the kind that was chosen; for all kinds where none was."""
+    kind = str(values.get("evaluation.kind"))
+    return INTERFACES[kind] if kind in INTERFACES else tuple(line for lines in INTERFACES.values() for line in lines)
+
+
 def _measures(values: Values) -> tuple[str, ...]:
     return MEASURES.get(str(values.get("evaluation.kind")), MEASURES["next-token"] + MEASURES["predictions"])
 
@@ -144,6 +170,7 @@ FIELDS = (
         ask="How long is a scored window (tail), or the longest line that is scored (lines)? In characters.",
         why="It bounds the time of one judging.",
         example=64,
+        unit="characters",
         depends_on=("evaluation.data.split",),
         when=(HELD_OUT, IN_TEXT),
     ),
@@ -187,8 +214,8 @@ FIELDS = (
         group="evaluation.metric",
         kind=Kind.TEXT,
         label="unit",
-        ask="What is its unit, as people write it?",
-        why="A number without a unit cannot be compared with the literature.",
+        ask="What is its unit, as people write it? Left empty for a ratio, such as accuracy.",
+        why="A number without a unit cannot be compared with the literature. A ratio or a pure number has none.",
         example="nats/char",
         depends_on=("evaluation.metric.name", "evaluation.measure"),
     ),
@@ -223,6 +250,7 @@ FIELDS = (
         example="import model\n\n\ndef load():\n    return model.Trained('model.json')\n",
         depends_on=("evaluation.kind", "baseline.outputs"),
         needed=(NOT_CUSTOM,),
+        hints=_interface,
     ),
     Field(
         id="evaluation.evaluator",
@@ -249,6 +277,7 @@ FIELDS = (
         ask="How long may prediction take within the judge, in seconds?",
         why="A candidate that takes longer is invalid.",
         example=300.0,
+        unit="s",
         depends_on=("evaluation.kind",),
     ),
     Field(

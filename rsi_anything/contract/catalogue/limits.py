@@ -1,6 +1,7 @@
 """Fields of the boundary and compute rounds: what a candidate may change, and what a run may spend."""
 
-from rsi_anything.contract.catalogue.base import Field, Group, Kind
+from harness.task.globs import any_matches
+from rsi_anything.contract.catalogue.base import Field, Group, Kind, Value, Values
 
 GROUPS = (
     Group("boundary.files", "What may change, must stay, and is delivered"),
@@ -11,6 +12,41 @@ GROUPS = (
     Group("compute.knobs", "What the search agent may vary"),
 )
 
+ADAPTER = "rsi_adapter.py"
+"""Delivered with every candidate that has one, named or not."""
+
+
+def _undelivered(tables: Value, deliver: Value, values: Values) -> list[str]:
+    """Return the files of edits or knobs that a judge which trains anew would never get."""
+    if values.get("evaluation.mode") != "retrain" or not isinstance(deliver, list) or not isinstance(tables, list):
+        return []
+    globs = [glob for glob in deliver if isinstance(glob, str)]
+    globs += [ADAPTER] if values.get("evaluation.adapter") is not None else []
+    files = [table.get("file") for table in tables if isinstance(table, dict)]
+    named = dict.fromkeys(file for file in files if isinstance(file, str))
+    return [file for file in named if not any_matches(globs, file)]
+
+
+def _delivers_floor(value: Value, values: Values) -> str | None:
+    lacking = _undelivered(values.get("baseline.floor"), value, values)
+    if not lacking:
+        return None
+    return (
+        f"leaves out {', '.join(lacking)}, which baseline.floor edits: the judge would train without the edit; "
+        "add it here, or edit a delivered file there"
+    )
+
+
+def _knobs_delivered(value: Value, values: Values) -> str | None:
+    lacking = _undelivered(value, values.get("boundary.deliver"), values)
+    if not lacking:
+        return None
+    return (
+        f"turns {', '.join(lacking)}, which is not delivered, so turning it changes nothing; "
+        "add it to boundary.deliver, or leave the knob out"
+    )
+
+
 FIELDS = (
     Field(
         id="boundary.editable",
@@ -19,7 +55,7 @@ FIELDS = (
         label="editable",
         ask="Which files may an agent change or add? Globs below the workdir.",
         why="It is the space of ideas; several different hypotheses must fit in it.",
-        example=["train.py", "model/**"],
+        example=["train.py", "recipe.toml", "model/**"],
         depends_on=("source.subdir", "baseline.command"),
     ),
     Field(
@@ -39,8 +75,9 @@ FIELDS = (
         label="deliver",
         ask="Which files are handed to the judge? Globs below the workdir.",
         why="Nothing else reaches the judge.",
-        example=["train.py", "rsi_adapter.py"],
-        depends_on=("boundary.editable", "evaluation.mode", "baseline.outputs"),
+        example=["train.py", "recipe.toml", "rsi_adapter.py"],
+        depends_on=("boundary.editable", "evaluation.mode", "baseline.outputs", "baseline.floor"),
+        check=_delivers_floor,
     ),
     Field(
         id="boundary.max_mb",
@@ -50,6 +87,7 @@ FIELDS = (
         ask="How large may a candidate be, in MiB?",
         why="Every candidate is kept, so that it can be judged again.",
         example=100.0,
+        unit="MiB",
         depends_on=("boundary.deliver",),
     ),
     Field(
@@ -119,6 +157,7 @@ FIELDS = (
         ask="How much memory, in MiB?",
         why="What needs more is stopped.",
         example=4096,
+        unit="MiB",
         depends_on=("baseline.command",),
     ),
     Field(
@@ -129,6 +168,7 @@ FIELDS = (
         ask="How much disk space, in MiB?",
         why="It bounds what a workspace may write.",
         example=4096,
+        unit="MiB",
     ),
     Field(
         id="compute.gpus",
@@ -157,6 +197,7 @@ FIELDS = (
         ask="How many hours may an agent work? Waiting for the judge does not count.",
         why="Enough for ten or more loops of change, train and submit.",
         example=2.0,
+        unit="hours",
         depends_on=("baseline.train_sec",),
     ),
     Field(
@@ -177,6 +218,7 @@ FIELDS = (
         ask="How many seconds of work lie at least between two submissions?",
         why="It keeps an agent from using the judge as its training signal.",
         example=0.0,
+        unit="s",
     ),
     Field(
         id="compute.budget.gpu_hours",
@@ -186,6 +228,7 @@ FIELDS = (
         ask="How many GPU-hours may work and judge use together? Left out, there is no bound.",
         why="It bounds the price of a run.",
         example=8.0,
+        unit="GPU-hours",
         depends_on=("compute.gpus",),
     ),
     Field(
@@ -205,6 +248,7 @@ FIELDS = (
         ask="How many US dollars may it spend on models? Left out, there is no bound.",
         why="It bounds the price of a run.",
         example=20.0,
+        unit="USD",
     ),
     Field(
         id="compute.knobs",
@@ -214,6 +258,7 @@ FIELDS = (
         ask="Which numbers or choices of the recipe may the search agent vary, most important first?",
         why="The search agent needs no model; what it reaches is a bar for those that do.",
         example=[{"file": "recipe.toml", "key": "learning_rate", "range": [0.001, 1.0], "scale": "log"}],
-        depends_on=("boundary.editable", "baseline.command"),
+        depends_on=("boundary.editable", "boundary.deliver", "evaluation.mode", "baseline.command"),
+        check=_knobs_delivered,
     ),
 )

@@ -1,6 +1,8 @@
 """Fields of the first three rounds: where the project is, what it is asked, and what its author already has."""
 
-from rsi_anything.contract.catalogue.base import Field, Group, Kind, among
+import re
+
+from rsi_anything.contract.catalogue.base import Field, Group, Kind, Value, Values, among
 
 GROUPS = (
     Group("source.project", "The project"),
@@ -9,6 +11,22 @@ GROUPS = (
     Group("baseline.recipe", "The author's recipe"),
     Group("baseline.start", "Where an agent starts, and what knows nothing"),
 )
+
+
+def _patterns(value: Value, _values: Values) -> str | None:
+    """Return what is wrong with the first broken pattern of edits."""
+    for place, table in enumerate(value if isinstance(value, list) else [], start=1):
+        pattern = table.get("pattern") if isinstance(table, dict) else None
+        if not isinstance(pattern, str):
+            continue
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            return f"{place}: pattern {pattern!r} is no regular expression: {error}"
+        if groups != 1:
+            return f"{place}: pattern {pattern!r} has {groups} groups; put one pair of ( ) around the value"
+    return None
+
 
 FIELDS = (
     Field(
@@ -51,6 +69,7 @@ FIELDS = (
         why="A project often fixes its seed, its size or its device. Each edit replaces the single group of a pattern.",
         example=[{"file": "train.py", "pattern": "seed = (1337)", "value": "int(os.environ['RSI_SEED'])"}],
         depends_on=("source.project", "source.commit", "source.subdir"),
+        check=_patterns,
     ),
     Field(
         id="source.license",
@@ -139,7 +158,7 @@ FIELDS = (
         label="command",
         ask="Which shell command trains it, run in the workdir? The judge's seed is in $RSI_SEED.",
         why="It is run to measure the baseline and, with mode retrain, to train each candidate.",
-        example='python train.py --seed "$RSI_SEED"',
+        example='python3 train.py --seed "$RSI_SEED"',
         depends_on=("source.project", "source.subdir"),
     ),
     Field(
@@ -160,6 +179,7 @@ FIELDS = (
         ask="How long may training take within the judge, in seconds?",
         why="A candidate that trains longer is invalid. Leave room for a slower machine.",
         example=600.0,
+        unit="s",
         depends_on=("baseline.command",),
     ),
     Field(
@@ -182,5 +202,6 @@ FIELDS = (
         why="Its result becomes score 0. Each edit replaces the single group of a pattern in a file.",
         example=[{"file": "recipe.toml", "pattern": "learning_rate = (.*)", "value": "0.0"}],
         depends_on=("baseline.command",),
+        check=_patterns,
     ),
 )

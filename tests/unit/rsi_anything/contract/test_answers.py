@@ -33,7 +33,7 @@ def spec(**changes) -> TaskSpec:
             "metric": {"name": "mse", "direction": "minimize", "lowest": 0.0, "highest": 1e6},
             "evaluator": "def evaluate(c):\n    \"\"\"It's \\ here.\"\"\"\n    return {'''a''': 1}\n",
         },
-        "boundary": {"editable": ["**"], "deliver": [f"file-{n:03}.py" for n in range(20)]},
+        "boundary": {"editable": ["**"], "deliver": ["r.toml", *(f"file-{n:03}.py" for n in range(20))]},
         "compute": {
             "budget": {"hours": 1, "submissions": 3},
             "knobs": [{"file": "r.toml", "key": "lr", "range": [1e-06, 1], "scale": "log"}],

@@ -70,7 +70,7 @@ def test_conditions_follow_the_kind_of_evaluation() -> None:
         ("source.title", "\udcff", "UTF-8"),
         ("source.track", "publik", "did you mean public"),
         ("compute.budget.hours", "2", "wants a number, got the text '2'"),
-        ("compute.budget.hours", 0, "greater than 0"),
+        ("compute.budget.hours", 0, "must be above 0"),
         ("compute.budget.hours", True, "wants a number"),
         ("compute.budget.submissions", 2.5, "wants a whole number"),
         ("compute.budget.tokens", 10**400, "too large"),
@@ -79,13 +79,16 @@ def test_conditions_follow_the_kind_of_evaluation() -> None:
         ("evaluation.metric.name", "reward", "meaning of its own"),
         ("evaluation.on_invalid", "nothing", "none of unscored"),
         ("evaluation.feedback", ["metric", "secret"], "'secret' is none of"),
-        ("boundary.editable", [], "at least 1 item"),
+        ("boundary.editable", [], "must hold at least 1"),
         ("boundary.editable", ["../x"], "relative to the workdir"),
         ("boundary.editable", "train.py", "wants a list of texts"),
         ("compute.packages", ["numpy"], "pinned"),
         ("compute.knobs", [{"file": "a", "key": "b"}], "1: a knob needs exactly one of range and choices"),
-        ("compute.knobs", [{"file": "a", "nope": 1}], "1 nope: Extra inputs"),
-        ("baseline.floor", [{"file": "a"}], "1 pattern: Field required"),
+        ("compute.knobs", [{"file": "a", "nope": 1}], "1 nope: is not known here"),
+        ("baseline.floor", [{"file": "a"}], "1 pattern: is missing"),
+        ("baseline.floor", [{"file": "a", "pattern": "lr = (", "value": "0"}], "1: pattern 'lr = (' is no regular"),
+        ("baseline.floor", [{"file": "a", "pattern": "lr", "value": "0"}], "has 0 groups"),
+        ("evaluation.data.holdout", 1.0, "must be below 1"),
         ("baseline.command", None, "needs an answer"),
     ],
 )
@@ -97,6 +100,42 @@ def test_highest_is_compared_with_lowest() -> None:
     field = BY_ID["evaluation.metric.highest"]
     assert "above" in (problem_of(field, 1.0, {"evaluation.metric.lowest": 1}) or "")
     assert problem_of(field, 1.0, {"evaluation.metric.lowest": 0}) is None
+
+
+RETRAINED = {
+    "evaluation.mode": "retrain",
+    "boundary.deliver": ["train.py"],
+    "baseline.floor": [{"file": "recipe.toml", "pattern": "(x)", "value": "0"}],
+}
+
+
+def test_what_floor_edits_and_knobs_change_must_be_delivered() -> None:
+    deliver, knobs = BY_ID["boundary.deliver"], BY_ID["compute.knobs"]
+    turned = [{"file": "recipe.toml", "key": "lr", "range": [0.1, 1.0]}]
+    assert "leaves out recipe.toml, which baseline.floor edits" in (problem_of(deliver, ["train.py"], RETRAINED) or "")
+    assert "add it to boundary.deliver" in (problem_of(knobs, turned, RETRAINED) or "")
+    for values in (RETRAINED | {"evaluation.mode": "direct"}, RETRAINED | {"boundary.deliver": ["*.toml"]}):
+        assert problem_of(knobs, turned, values) is None
+    assert problem_of(deliver, ["*.toml"], RETRAINED) is None
+    adapter = [{"file": "rsi_adapter.py", "key": "lr", "range": [0.1, 1.0]}]
+    assert problem_of(knobs, adapter, RETRAINED | {"evaluation.adapter": "def load(): ..."}) is None
+
+
+@pytest.mark.parametrize("kind", ["next-token", "predictions", "custom"])
+def test_examples_are_among_the_options_that_there_are(kind: str) -> None:
+    values = {"evaluation.kind": kind}
+    for field in CATALOGUE:
+        if field.options and field.applies(values):
+            assert problem_of(field, field.example_for(values), values) is None, field.id
+
+
+def test_the_adapter_says_what_load_returns() -> None:
+    hints = BY_ID["evaluation.adapter"].hints
+    assert hints is not None
+    assert ".predict(rows)" in " ".join(hints({"evaluation.kind": "predictions"}))
+    assert ".vocabulary" not in " ".join(hints({"evaluation.kind": "predictions"}))
+    assert ".logits(prefixes)" in " ".join(hints({"evaluation.kind": "next-token"}))
+    assert all(word in " ".join(hints({})) for word in (".predict_proba(rows)", ".vocabulary", "custom:"))
 
 
 def test_options_follow_the_kind() -> None:
