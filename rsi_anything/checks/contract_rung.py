@@ -24,6 +24,7 @@ WIDEST = 1e9
 """Width of a domain above which it catches no broken number."""
 _DOWN = re.compile(r"loss|error|nll|perplexity|ppl|rmse|mse|mae|latency|seconds|regret|bits", re.IGNORECASE)
 _UP = re.compile(r"accuracy|f1|auc|precision|recall|reward|throughput|r2|bleu|win_?rate", re.IGNORECASE)
+_RATIO = re.compile(r"(?:^|_)r2(?:_|$)", re.IGNORECASE)
 _ENDS = (".", "?", "\u3002", "\uff1f")
 """Marks that end a sentence; the last two are their wide forms."""
 _SEVERAL = re.compile(r"\w{3,}[.?!]\s+[A-Z]|[\u3002\uff1f\uff01]\s*\w")
@@ -90,6 +91,7 @@ class _Sense:
             self._words,
             self._boundary,
             self._knobs,
+            self._floor,
             self._judge,
             self._files,
             self._texts,
@@ -156,10 +158,11 @@ class _Sense:
     def _metric(self) -> Iterator[Finding]:
         metric, reference = self.contract.metric, self.contract.reference
         key: KeyPath = ("metric",)
-        if not metric.unit.strip():
-            yield self._raise(
-                "contract/unit", key, "the metric has no unit", 'write it as people do, or "1" for a ratio'
-            )
+        # A ratio has no unit: its domain, or for r2 its name, says that it is one.
+        ratio = (metric.lowest >= 0 and metric.highest <= 1) or _RATIO.search(metric.name)
+        if not metric.unit.strip() and not ratio:
+            fix = "write it as people do; a ratio has none, and a domain from 0 to 1"
+            yield self._raise("contract/unit", key, "the metric has no unit", fix)
         against = _UP if metric.direction is Direction.MINIMIZE else _DOWN
         agrees = _DOWN if metric.direction is Direction.MINIMIZE else _UP
         if against.search(metric.name) and not agrees.search(metric.name):
@@ -180,9 +183,12 @@ class _Sense:
         if not told & {FeedbackPart.METRIC, FeedbackPart.SCORE, FeedbackPart.MESSAGE}:
             reason = "the agent learns neither metric nor score nor message of a submission"
             yield self._raise("contract/feedback", key, reason, "name metric or score")
-        if FeedbackPart.SCORE in told and reference.baseline is not None and reference.floor is None:
+        # Where the floor's script is there, the floor rung measures it, and says so itself where it cannot.
+        floored = reference.floor is not None or (self.task.solution / "floor.sh").is_file()
+        if FeedbackPart.SCORE in told and reference.baseline is not None and not floored:
             reason = "a score is promised, yet there is no floor to compute it from"
-            yield self._raise("contract/feedback", key, reason, "add solution/floor.sh and run `rsi check`")
+            fix = "add solution/floor.sh, or leave score out of evaluation.feedback"
+            yield self._raise("contract/feedback", key, reason, fix)
         if isinstance(evaluation.on_invalid, float) and evaluation.on_invalid > 0:
             reason = f"an invalid candidate scores {evaluation.on_invalid:g}, more than one that knows nothing"
             yield self._raise("contract/on-invalid", ("evaluation", "on_invalid"), reason, 'use "unscored" or 0')
@@ -224,6 +230,18 @@ class _Sense:
                 reason = f"{knob.file!r} is not delivered, so turning its knob changes nothing"
                 fix = "add the file to boundary.deliver"
                 yield self._raise("contract/knob-not-delivered", ("search", "knobs", index, "file"), reason, fix)
+
+    def _floor(self) -> Iterator[Finding]:
+        """Name what the floor's edits change and the judge that trains never gets."""
+        floor = self.task.solution / "floor"
+        if self.contract.evaluation.mode is not Mode.RETRAIN or not floor.is_dir():
+            return
+        paths = sorted(path.relative_to(floor).as_posix() for path in floor.rglob("*") if path.is_file())
+        for path in paths:
+            if not any_matches(self.contract.boundary.deliver, path):
+                reason = f"{path!r} is not delivered, so the judge would train the floor without its edit"
+                fix = "add the file to boundary.deliver, or make the floor with a delivered one"
+                yield raised("contract/floor-not-delivered", reason, file=f"solution/floor/{path}", fix=fix)
 
     def _judge(self) -> Iterator[Finding]:
         config, judge = self.task.config, self.contract.judge

@@ -48,6 +48,7 @@ RULES = {
         Rule("contract/source", W, "The project is pinned to a commit and its licence is known."),
         Rule("contract/no-knobs", N, "The search agent has something to vary."),
         Rule("contract/knob-not-delivered", E, "What a knob changes reaches the judge."),
+        Rule("contract/floor-not-delivered", E, "What the floor's edits change reaches the judge."),
         Rule("contract/edits-not-judged", W, "What may be edited reaches the judge that trains from it."),
         Rule("contract/odd-glob", W, "Globs use the two wildcards there are."),
         Rule("contract/judge-base", W, "The judge starts from the clean image."),

@@ -42,6 +42,12 @@ def test_a_whole_task_is_silent_and_measured(tmp_path: Path) -> None:
     assert set(outcome.measurements) == {"digest", "tests_digest", "environment_digest"}
 
 
+def without_floor(folder: Path) -> None:
+    """Take the floor away, and the number with it."""
+    edit(folder, TOML, "floor = 50.0\n", "")
+    (folder / "solution/floor.sh").unlink()
+
+
 DAMAGES: list[tuple[Damage, str, Severity, str]] = [
     (swap("version = 1\n", "version = [\n"), "contract/syntax", E, "not valid TOML"),
     (swap("cpus = 1", "cpu = 1"), "contract/unknown-key", E, "environment.cpu"),
@@ -65,7 +71,13 @@ DAMAGES: list[tuple[Damage, str, Severity, str]] = [
     (swap("highest = 100.0", "highest = 1e30"), "contract/domain", W, "broken number"),
     (swap("baseline = 1.5", "baseline = 0.0"), "contract/domain", W, "nothing can beat it"),
     (swap('"metric", "score", "best", "baseline", "message"', '"best"'), "contract/feedback", W, "learns neither"),
-    (swap("floor = 50.0\n", ""), "contract/feedback", W, "no floor"),
+    (without_floor, "contract/feedback", W, "no floor"),
+    (
+        lambda f: write(f, {"solution/floor/other.py": "x = 0\n"}),
+        "contract/floor-not-delivered",
+        E,
+        "'other.py' is not delivered",
+    ),
     (swap('"unscored"', "0.5"), "contract/on-invalid", W, "more than one that knows nothing"),
     (swap("recipe?", "recipe"), "contract/question", W, "one sentence"),
     (swap("recipe?", "recipe? Or is it not?"), "contract/question", W, "one sentence"),
@@ -99,6 +111,18 @@ def test_each_damage_is_found(tmp_path: Path, damage: Damage, rule: str, severit
     assert found[0].severity is severity
     assert found[0].file
     assert found[0].fix
+
+
+def test_a_floor_that_is_yet_to_be_measured_is_no_finding(tmp_path: Path) -> None:
+    edit(whole(tmp_path), TOML, "floor = 50.0\n", "")
+    assert findings_of(tmp_path) == []
+
+
+def test_a_ratio_needs_no_unit(tmp_path: Path) -> None:
+    whole(tmp_path)
+    edit(tmp_path, TOML, 'unit = "units"', 'unit = ""')
+    edit(tmp_path, TOML, "highest = 100.0", "highest = 1.0")
+    assert "contract/unit" not in {f.rule for f in findings_of(tmp_path)}
 
 
 def test_without_knobs_and_numbers_there_are_notes(tmp_path: Path) -> None:
