@@ -4,11 +4,12 @@ import difflib
 import hashlib
 import os
 import posixpath
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import InputError
+from harness.errors import InputError, PrerequisiteError
 from rsi_anything.project import address
 from rsi_anything.project.commit_tree import CommitTree
 from rsi_anything.project.evidence import Evidence
@@ -106,6 +107,7 @@ def open_project(
     has the commit `none`. Nothing of the project is run, and nothing is written but the copy below `cache`.
     """
     limits = limits or Limits()
+    _check_encoding()
     place = address.parse(where)
     folder = _clean_subdir(subdir)
     if place.url is not None:
@@ -128,6 +130,24 @@ def open_project(
     return _open_folder(path, cache, folder, limits)
 
 
+def require(where: str) -> None:
+    """Raise InputError where a path is no folder that can be read; a URL is not looked at."""
+    _check_encoding()
+    place = address.parse(where)
+    if place.path is not None:
+        _existing(place.path)
+
+
+def _check_encoding() -> None:
+    """Raise PrerequisiteError where file names of other languages could not be used."""
+    encoding = sys.getfilesystemencoding()
+    if encoding.lower().replace("-", "") != "utf8":
+        raise PrerequisiteError(
+            f"file names are {encoding} in this locale, and a project may hold others",
+            next_step="Set a UTF-8 locale, such as LC_ALL=C.UTF-8.",
+        )
+
+
 def _clean_subdir(subdir: str) -> str:
     cleaned = posixpath.normpath(subdir or ".")
     if cleaned.startswith(("/", "..")) or "\0" in cleaned:
@@ -138,13 +158,27 @@ def _clean_subdir(subdir: str) -> str:
 
 
 def _existing(path: Path) -> Path:
-    if path.is_dir():
-        return path.resolve()
+    try:
+        if path.is_dir():
+            if not os.access(path, os.R_OK | os.X_OK):
+                raise _denied(path)
+            return path.resolve()
+        path.lstat()
+    except PermissionError as error:
+        raise _denied(path) from error
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # said below, with the nearest name
     parent = path.parent
     what = "is a file, not a folder" if path.exists() else "does not exist"
     names = [item.name for item in parent.iterdir() if item.is_dir()] if parent.is_dir() else []
     step = f"Give its folder: {parent}" if path.exists() else _nearest(path.name, names)
     raise InputError(f"{path} {what}", next_step=step)
+
+
+def _denied(path: Path) -> InputError:
+    return InputError(
+        f"permission denied: {path}", where=str(path), next_step="Make the folder readable, or give a copy of it."
+    )
 
 
 def _nearest(name: str, known: "dict[str, int] | list[str]") -> str:

@@ -51,10 +51,12 @@ class Recipe:
         return any(word.endswith(name) for word in words)
 
     def metric(self) -> Metric | None:
-        """Return the metric that matters: of the recipe's own files before those of others."""
+        """Return the metric that matters: of held-out data before training data, of the recipe's own files first."""
         files = set(self.files())
-        own = [metric for metric in self.findings.metrics if any(item.path in files for item in metric.evidence)]
-        return next(iter(own or self.findings.metrics), None)
+        held_out = [metric for metric in self.findings.metrics if metric.split != "train"]
+        metrics = held_out or self.findings.metrics
+        own = [metric for metric in metrics if any(item.path in files for item in metric.evidence)]
+        return next(iter(own or metrics), None)
 
     def outputs(self) -> list[tuple[str, Output]]:
         """Return what training leaves behind and prediction needs, holes in the paths filled with settings."""

@@ -5,7 +5,7 @@ Keys are the dotted names of the task specification's fields, values are plain d
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rsi_anything.project.detect.findings import DataFile, Fact, Findings, Metric
 from rsi_anything.project.evidence import Evidence
@@ -26,6 +26,8 @@ _NOTHING = {
 }
 _MOST_KNOBS = 12
 _PINNED = re.compile(r"={2,3}\s*(?P<version>[A-Za-z0-9.+!_-]+)\Z")
+_PYTHON = re.compile(r"(?<![\w./-])python(?=\s)")
+_SEED = re.compile(r"(--[\w-]*seed[ =])\d+(?=\s|\Z)")
 _OTHER = re.compile(r"(^|[/_.-])(test|val|valid|validation|dev|sample)\w*\.\w+\Z", re.IGNORECASE)
 _LEFT_OUT = (".github", "docs", "doc", ".circleci", ".vscode", "assets", "notebooks")
 
@@ -54,6 +56,7 @@ def suggest(findings: Findings) -> Suggestions:
     _evaluation(recipe, data, found)
     _boundary(findings, recipe, data, found)
     _compute(findings, recipe, found)
+    keep_delivered(found)
     return found
 
 
@@ -77,10 +80,10 @@ def _baseline(recipe: Recipe, found: Suggestions) -> None:
     launch = recipe.launch
     if launch is None:
         return
-    reason = launch.reason
+    command, reason = _for_the_judge(recipe.command, launch.reason)
     if launch.endless:
         reason += f"; it ends only where {launch.endless} is given"
-    found["baseline.command"] = Suggestion(recipe.command, launch.evidence, launch.confidence, reason)
+    found["baseline.command"] = Suggestion(command, launch.evidence, launch.confidence, reason)
     outputs = recipe.outputs()
     if outputs:
         evidence = tuple(item for _, output in outputs for item in output.evidence)[:8]
@@ -95,6 +98,29 @@ def _baseline(recipe: Recipe, found: Suggestions) -> None:
         evidence = tuple(item for knob, _ in floor for item in knob.evidence)[:8]
         role = floor[0][0].role
         found["baseline.floor"] = Suggestion(edits, evidence, 0.7 if role in _RATES else 0.4, _NOTHING[role])
+
+
+def _for_the_judge(command: str, reason: str) -> tuple[str, str]:
+    """Return the command as an image runs it, where Python may be python3 alone, with the judge's seed."""
+    command = _PYTHON.sub("python3", command)
+    seeded = _SEED.sub(r'\1"$RSI_SEED"', command)
+    return seeded, reason if seeded == command else f"{reason}; the seed is the judge's, in $RSI_SEED"
+
+
+def keep_delivered(found: Suggestions) -> None:
+    """Drop knobs and floor edits of files that the suggested delivery lacks: turning them would change nothing."""
+    delivered = found.get("boundary.deliver")
+    if delivered is None or not isinstance(delivered.value, list):
+        return
+    paths = delivered.value
+    for field in ("baseline.floor", "compute.knobs"):
+        made = found.get(field)
+        tables = made.value if made is not None and isinstance(made.value, list) else []
+        kept: list[Plain] = [table for table in tables if isinstance(table, dict) and table["file"] in paths]
+        if made is not None and kept:
+            found[field] = replace(made, value=kept)
+        elif made is not None:
+            del found[field]
 
 
 def _data(findings: Findings, recipe: Recipe, found: Suggestions) -> DataFile | None:
@@ -151,7 +177,12 @@ def _metric(metric: Metric, found: Suggestions, *, measured: bool) -> None:
     def say(value: Plain, reason: str) -> Suggestion:
         return Suggestion(value, metric.evidence, metric.confidence, reason)
 
-    found["evaluation.metric.name"] = say(metric.name, metric.reason)
+    if metric.split == "train":
+        # A name that speaks of training would be wrong for what a judge measures on held-out data.
+        reason = f"{metric.reason}; the project gives it of its training data alone, a judge measures what is held out"
+        found["evaluation.metric.name"] = say(metric.kind, reason)
+    else:
+        found["evaluation.metric.name"] = say(metric.name, metric.reason)
     found["evaluation.metric.direction"] = say(metric.direction, metric.reason)
     if measured:
         return

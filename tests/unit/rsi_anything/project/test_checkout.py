@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.errors import InputError
-from rsi_anything.project.checkout import Project, open_project
+from harness.errors import InputError, PrerequisiteError
+from rsi_anything.project import checkout
+from rsi_anything.project.checkout import Project, open_project, require
 from rsi_anything.project.tree import Limits
 
 
@@ -260,3 +261,28 @@ def test_git_of_the_machine_can_still_read_the_repository(repository: Any, cache
     repository.commit({"a.py": "1\n"})
     open_project(str(repository.path), None, cache=cache)
     subprocess.run(["git", "-C", str(repository.path), "fsck", "--strict"], check=True, capture_output=True)
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may read every folder
+    for step in (require, lambda where: open_project(where, None, cache=cache)):
+        with pytest.raises(InputError, match="permission denied") as caught:
+            step(str(tmp_path))
+        assert caught.value.where == str(tmp_path)
+        assert "RSI_HOME" not in caught.value.next_step
+
+
+def test_a_folder_behind_one_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(InputError, match="permission denied"):
+        require(str(tmp_path / "x"))
+
+
+def test_a_locale_without_utf_8_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout.sys, "getfilesystemencoding", lambda: "ascii")
+    with pytest.raises(PrerequisiteError) as caught:
+        open_project(str(tmp_path), None, cache=tmp_path / "cache")
+    assert "LC_ALL=C.UTF-8" in caught.value.next_step

@@ -8,7 +8,7 @@ from typing import Any
 from rsi_anything.contract.fields import BY_ID, problem_of
 from rsi_anything.project.checkout import Project
 from rsi_anything.project.research import research
-from rsi_anything.project.suggest import Suggestions, suggest
+from rsi_anything.project.suggest import Suggestion, Suggestions, keep_delivered, suggest
 
 Make = Callable[[dict[str, str | bytes]], Project]
 MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy of this. The software is provided"
@@ -80,7 +80,7 @@ def test_one_script_with_options(project_of: Make) -> None:
     value = {name: item.value for name, item in found.items()}
     assert value["source.license"] == "MIT"
     assert value["source.title"] == "makemore"
-    assert value["baseline.command"] == "python make.py -i names.txt -o names"
+    assert value["baseline.command"] == "python3 make.py -i names.txt -o names"
     assert "--max-steps" in found["baseline.command"].reason
     assert value["baseline.outputs"] == ["names/model.pt"]
     assert value["evaluation.mode"] == "retrain"
@@ -113,7 +113,7 @@ def test_settings_in_a_file_shadow_the_script(project_of: Make) -> None:
         "config/other.py": "learning_rate = 9\n",
         "README.md": readme,
     }))  # fmt: skip
-    assert found["baseline.command"].value == "python train.py config/char.py --device=cpu --weight_decay=0.2"
+    assert found["baseline.command"].value == "python3 train.py config/char.py --device=cpu --weight_decay=0.2"
     assert found["baseline.outputs"].value == ["out-char/ckpt.pt"]
     assert found["compute.gpus"].value == 0
     knobs = found["compute.knobs"].value
@@ -158,8 +158,45 @@ def test_a_command_in_a_folder(project_of: Make) -> None:
         "apps/one/main.py": "import torch\nloss.backward()\ntorch.save(m, 'm.pt')\n"
         "if __name__ == '__main__':\n    pass\n",
     }))  # fmt: skip
-    assert found["baseline.command"].value == "cd apps/one && python main.py --device cpu"
+    assert found["baseline.command"].value == "cd apps/one && python3 main.py --device cpu"
     assert found["baseline.outputs"].value == ["apps/one/m.pt"]
+
+
+TRAINED = """import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--seed', type=int, default=0)
+if __name__ == '__main__':
+    args = parser.parse_args()
+    model.fit(x, y)
+    print('train accuracy', train_accuracy)
+"""
+
+
+def test_the_seed_of_the_command_becomes_the_judges(project_of: Make) -> None:
+    readme = "# P\n```\npython train.py --seed 1\n```\n"
+    found = checked(project_of({"train.py": TRAINED, "README.md": readme}))
+    assert found["baseline.command"].value == 'python3 train.py --seed "$RSI_SEED"'
+    assert "$RSI_SEED" in found["baseline.command"].reason
+
+
+def test_a_metric_of_training_data_comes_last_and_never_names_the_metric(project_of: Make) -> None:
+    readme = "# P\n```\npython train.py\n```\n"
+    alone = checked(project_of({"train.py": TRAINED, "README.md": readme}))["evaluation.metric.name"]
+    assert alone.value == "accuracy"
+    assert "of its training data alone" in alone.reason
+    files = {"train.py": TRAINED, "README.md": readme, "evaluate.py": "print('loss', loss)\nprint('val mae', m)\n"}
+    assert checked(project_of(files))["evaluation.metric.name"].value == "val_mae"
+
+
+def test_knobs_that_would_not_be_delivered_are_not_suggested() -> None:
+    def said(value: Any) -> Suggestion:
+        return Suggestion(value, (), 0.9, "r")
+
+    knobs = [{"file": "a.py", "key": "x"}, {"file": "b.py", "key": "y"}]
+    found = {"boundary.deliver": said(["a.py"]), "compute.knobs": said(knobs), "baseline.floor": said(knobs[1:])}
+    keep_delivered(found)
+    assert found["compute.knobs"].value == knobs[:1]
+    assert "baseline.floor" not in found
 
 
 def test_nothing_is_made_up(project_of: Make) -> None:
