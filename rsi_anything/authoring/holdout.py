@@ -173,6 +173,18 @@ def _delimiter(data: Data, text: str) -> str:
     return max(fitting, key=lambda each: len(headers[each]))
 
 
+def columns(content: bytes) -> tuple[str, ...]:
+    """Return the columns that the first line of a table names; none where it is no header."""
+    head = content.partition(b"\n")[0].rstrip(b"\r")
+    try:
+        text = head.decode("utf-8").removeprefix("\ufeff")
+        headers = [next(csv.reader([text], delimiter=each), []) for each in DELIMITERS]
+    except (UnicodeDecodeError, csv.Error):
+        return ()
+    widest: list[str] = max(headers, key=len)
+    return tuple(widest)
+
+
 def _label_column(data: Data, columns: list[str]) -> int | None:
     doubled = sorted({name for name in columns if columns.count(name) > 1})
     if doubled:

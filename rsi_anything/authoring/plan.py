@@ -38,20 +38,21 @@ class Plan:
 
     files: Mapping[str, PlannedFile]
 
-    def compare(self, dest: Path) -> list[tuple[str, str]]:
+    def compare(self, dest: Path, given: frozenset[str] = frozenset()) -> list[tuple[str, str]]:
         """Return a verb for each path, sorted by path.
 
         create: not there yet; identical; change: ours, as we wrote it last time; remove: ours, no longer needed;
-        conflict: a person edited or made it since, or something that is no file is in its place.
+        conflict: a person edited or made it since, or something that is no file is in its place. Files that are
+        `given` are what the plan was made from: what a person wrote there is in the plan, so they are never one.
         """
         written = read_manifest(dest)
-        found = [(self._verb(dest, path, written.get(path)), path) for path in self.files]
+        found = [(self._verb(dest, path, written.get(path), path in given), path) for path in self.files]
         for path, digest in written.items():
             if path not in self.files and os.path.lexists(dest / path):
                 found.append(("remove" if _digest(dest, path) == digest else "conflict", path))
         return sorted(found, key=lambda item: item[1])
 
-    def _verb(self, dest: Path, path: str, written: str | None) -> str:
+    def _verb(self, dest: Path, path: str, written: str | None, given: bool) -> str:
         there = read_there(dest, path)
         if there is None:
             return "conflict" if _occupied(dest, path) else "create"
@@ -59,7 +60,9 @@ class Plan:
         wanted = self.content_for(dest, path)
         if content == wanted and mode == self.files[path].mode & 0o100:
             return "identical"
-        if path == MANIFEST or content == wanted or written == hashlib.sha256(without(path, content)).hexdigest():
+        if given or path == MANIFEST:
+            return "change"
+        if content == wanted or written == hashlib.sha256(without(path, content)).hexdigest():
             return "change"
         return "conflict"
 
@@ -69,10 +72,10 @@ class Plan:
         there = read_there(dest, path)
         return carry(path, there[0], planned) if there is not None else planned
 
-    def diff(self, dest: Path) -> str:
+    def diff(self, dest: Path, given: frozenset[str] = frozenset()) -> str:
         """Return what writing would change, as a unified diff; large and binary files are named only."""
         parts = []
-        for verb, path in self.compare(dest):
+        for verb, path in self.compare(dest, given):
             if verb == "identical" or path == MANIFEST:
                 continue
             there = read_there(dest, path)

@@ -8,16 +8,17 @@ from harness.errors import InputError, RefusedError, RsiError
 from rsi_anything.authoring.plan import Plan
 
 
-def write(plan: Plan, dest: Path, force: bool = False) -> None:
+def write(plan: Plan, dest: Path, force: bool = False, given: frozenset[str] = frozenset()) -> None:
     """Write the plan; files that a person edited or made stay, unless `force`, and then nothing at all is written.
 
-    Files that the plan does not name are kept as they are. Raises RefusedError on a conflict.
+    Files that the plan does not name are kept as they are; those that are `given` are what it was made from, and are
+    written in their normal form. Raises RefusedError on a conflict.
     """
     dest = Path(os.path.abspath(dest))  # noqa: PTH100 - a link as last part must be seen, not followed
     fresh, old = dest.parent / f".{dest.name}.rsi-new", dest.parent / f".{dest.name}.rsi-old"
     try:
         _recover(dest, fresh, old)
-        verbs = _checked(plan, dest, force)
+        verbs = _checked(plan, dest, force, given)
         if all(verb == "identical" for verb, _ in verbs):
             return
         dest.parent.mkdir(parents=True, exist_ok=True)
@@ -44,12 +45,12 @@ def _recover(dest: Path, fresh: Path, old: Path) -> None:
             old.rename(dest)
 
 
-def _checked(plan: Plan, dest: Path, force: bool) -> list[tuple[str, str]]:
+def _checked(plan: Plan, dest: Path, force: bool, given: frozenset[str]) -> list[tuple[str, str]]:
     if dest.is_symlink() or (dest.exists() and not dest.is_dir()):
         raise InputError(
             "this is no folder, so no task can be written there", where=str(dest), next_step="name another"
         )
-    verbs = plan.compare(dest)
+    verbs = plan.compare(dest, given)
     conflicts = [path for verb, path in verbs if verb == "conflict"]
     if conflicts and not force:
         more = f" and {len(conflicts) - 3} more" if len(conflicts) > 3 else ""

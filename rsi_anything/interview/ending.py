@@ -41,6 +41,8 @@ class TaskEnding:
     spec: Callable[[], TaskSpec]
     source: Callable[[], Mapping[str, Value]]
     out: Path | None
+    answers: Path | None = None
+    """Answers file that all of it came from; where it is the task's own, it is no obstacle to itself."""
     force: bool = False
     dry_run: bool = False
     plan: "Plan | None" = None
@@ -51,10 +53,16 @@ class TaskEnding:
         """Folder of the task: the one that was named, else the task's name in the present folder."""
         return (self.out or Path(self.spec().source.name)).absolute()
 
+    @property
+    def _given(self) -> frozenset[str]:
+        own = self.dest / "answers.toml"
+        same = self.answers is not None and own.is_file() and own.samefile(self.answers)
+        return frozenset({own.name}) if same else frozenset()
+
     def prepare(self) -> None:
         """Make the plan and compare it with what lies in the folder."""
         self.plan = plan_of(self.spec(), project_of(self.source()))
-        self.verbs = self.plan.compare(self.dest)
+        self.verbs = self.plan.compare(self.dest, self._given)
 
     def preview(self) -> str:
         """Return the tree of files, and what each does to the folder where it is not empty."""
@@ -69,7 +77,7 @@ class TaskEnding:
     def diff(self) -> str:
         """Return what writing would change, cut to a length that can be read."""
         assert self.plan is not None
-        lines = self.plan.diff(self.dest).splitlines()
+        lines = self.plan.diff(self.dest, self._given).splitlines()
         more = [f"({len(lines) - SHOWN_LINES} more lines)"] if len(lines) > SHOWN_LINES else []
         return "\n".join(lines[:SHOWN_LINES] + more)
 
@@ -94,4 +102,4 @@ class TaskEnding:
                 where=str(self.dest),
                 next_step="see the difference, then move it away, or add --force to overwrite it",
             )
-        write(self.plan, self.dest, force=self.force)
+        write(self.plan, self.dest, force=self.force, given=self._given)

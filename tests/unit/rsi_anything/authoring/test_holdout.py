@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from rsi_anything.authoring.holdout import Split, split
+from rsi_anything.authoring.holdout import Split, columns, split
 from rsi_anything.contract.spec import Data
 
 NAMES = "".join(f"name{number}\n" for number in range(50)).encode()
@@ -149,3 +149,16 @@ def test_a_large_file_takes_seconds() -> None:
     start = time.process_time()
     done("lines", content)
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (b"\xef\xbb\xbfa,b;c,d\r\n1,2,3\n", ("a", "b;c", "d")),
+        ("größe;价格\n1;2\n".encode(), ("größe", "价格")),
+        (b"\xff,b\n", ()),
+        (b"", ()),
+    ],
+)
+def test_columns_are_read_off_the_first_line(content: bytes, names: tuple[str, ...]) -> None:
+    assert columns(content) == names
