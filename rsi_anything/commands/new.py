@@ -1,9 +1,14 @@
 """`rsi new`: from a project to a task folder, by a conversation or by an answers file."""
 
 import argparse
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.errors import Interrupted
+    from rsi_anything.contract.fields import Values
     from rsi_anything.interview.ending import TaskEnding
     from rsi_anything.interview.session import Session
 
@@ -57,16 +62,21 @@ def _headless(args: argparse.Namespace) -> int:
     from harness.errors import InputError, RefusedError
     from rsi_anything.contract.draft import Draft
     from rsi_anything.interview.ending import TaskEnding
-    from rsi_anything.interview.ground import facts_of, notes_of, project_of, researched
+    from rsi_anything.interview.ground import allowed, facts_of, notes_of, project_of, researched
     from rsi_anything.interview.headless import place_of, read, take
 
     answers = read(Path(args.answers))
     place = place_of(answers, args.project, args.name)
-    project = project_of(place)
-    outcome = take(answers, facts_of(project, {}), {})
+    with _naming(args, place):
+        project = project_of(place)
+
+    def look(field_id: str, values: "Values") -> tuple[str, ...]:
+        return allowed(project, field_id, values)
+
+    outcome = take(answers, facts_of(project, {}), {}, look)
     if outcome.missing or "source.license" not in answers.values:
         suggestions = researched(project)
-        outcome = take(answers, facts_of(project, suggestions), suggestions)
+        outcome = take(answers, facts_of(project, suggestions), suggestions, look)
     if not outcome.whole:
         what = InputError(
             outcome.summary(),
@@ -78,8 +88,11 @@ def _headless(args: argparse.Namespace) -> int:
         _talk(args, f"note: {note}")
     draft: Draft = outcome.draft
     out = Path(args.out) if args.out else None
-    ending = TaskEnding(draft.to_spec, lambda: place, out, force=args.force, dry_run=args.dry_run)
-    preview = ending.preview()
+    ending = TaskEnding(
+        draft.to_spec, lambda: place, out, answers=Path(args.answers), force=args.force, dry_run=args.dry_run
+    )
+    with _naming(args, place):
+        preview = ending.preview()
     if args.dry_run and not args.json:
         _emit(preview)
     try:
@@ -89,6 +102,25 @@ def _headless(args: argparse.Namespace) -> int:
             _emit(ending.diff())
         raise
     return _done(args, ending)
+
+
+@contextmanager
+def _naming(args: argparse.Namespace, place: "Values") -> "Iterator[None]":
+    """Say how to name the project where an error comes from the one beside the answers, which nobody named."""
+    from pathlib import Path
+
+    from harness.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        here = Path(str(place.get("source.project", "")))
+        if args.project is not None or not here.is_dir() or not here.samefile(Path(args.answers).parent):
+            raise
+        step = "name it: rsi new PROJECT --answers FILE"
+        raise InputError(
+            f"{error.what}; the project was not named, so {here} was taken", where=error.where, next_step=step
+        ) from error
 
 
 def _conversation(args: argparse.Namespace) -> int:
@@ -103,6 +135,10 @@ def _conversation(args: argparse.Namespace) -> int:
     from rsi_anything.interview.terminal import Terminal
 
     resumed = _resumed(args)
+    if args.project is not None:
+        from rsi_anything.project.checkout import require  # a wrong path is said before what the terminal lacks
+
+        require(args.project)
     if not sys.stdin.isatty() and not args.plain:
         raise InputError(
             "a conversation needs a terminal",
@@ -111,16 +147,15 @@ def _conversation(args: argparse.Namespace) -> int:
     session = _begin(args) if resumed is None else _reopen(args, resumed)
     come_back = f"rsi new --resume {session.name}"
     try:
-        machine = Machine(
-            session.draft, session, at=session.at, follow=Ground(session.draft, known=bool(session.at)).follow
-        )
+        ground = Ground(session.draft, known=bool(session.at))
+        machine = Machine(session.draft, session, at=session.at, follow=ground.follow, look=ground.look)
         out = Path(session.setting.out) if session.setting.out else None
         ending = TaskEnding(machine.spec, machine.draft_values, out, force=args.force, dry_run=args.dry_run)
         Plain(machine, Terminal(), ending, come_back).run()
-    except Interrupted:
-        raise
+    except Interrupted as left:
+        return _left(args, left)
     except BaseException:
-        _talk(args, f"every answer is kept; to come back: {come_back}")
+        _talk(args, f"the conversation is kept; to come back: {come_back}")
         raise
     finally:
         session.close()
@@ -129,6 +164,16 @@ def _conversation(args: argparse.Namespace) -> int:
     else:
         _talk(args, f"nothing was written; to come back: {come_back}")
     return _done(args, ending)
+
+
+def _left(args: argparse.Namespace, left: "Interrupted") -> int:
+    """Say what is kept and how to come back: leaving is no error."""
+    from rsi_anything.commands.output import complain, emit_json
+
+    complain(f"{left.what}\nto come back: {left.next_step}")
+    if args.json:
+        emit_json({"written": False, "what": left.what, "next": [left.next_step], "exit_code": int(left.exit_code)})
+    return int(left.exit_code)
 
 
 def _resumed(args: argparse.Namespace) -> str | None:
@@ -161,6 +206,7 @@ def _reopen(args: argparse.Namespace, name: str) -> "Session":
 def _begin(args: argparse.Namespace) -> "Session":
     """Start a session, after the project was opened once: a wrong path leaves nothing."""
     from pathlib import Path
+    from shlex import join
 
     from rsi_anything.contract.draft import Draft, Who
     from rsi_anything.interview.ground import notes_of, project_of
@@ -177,6 +223,9 @@ def _begin(args: argparse.Namespace) -> "Session":
     for name in about(where)[:1]:
         _talk(args, f"note: there is an unfinished conversation about this project: rsi new --resume {name}")
     out = str(Path(args.out).absolute()) if args.out else None
+    if out is not None and (Path(out) / "answers.toml").is_file():
+        command = ["rsi", "new", args.project, "--answers", f"{args.out.rstrip('/')}/answers.toml", "--out", args.out]
+        _talk(args, f"note: this task has its answers already; to use them and be asked nothing: {join(command)}")
     return create(args.name or project.name, new_setting(where, out), draft)
 
 

@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness import paths
+from harness.errors import InputError
 from rsi_anything.contract.draft import Answer, Draft, Status, Who
-from rsi_anything.contract.fields import Value
+from rsi_anything.contract.fields import Value, Values
 from rsi_anything.interview.guided import Suggestion, drafted, follow
 from rsi_anything.interview.session import slug
 
 if TYPE_CHECKING:
     from rsi_anything.project.checkout import Project
 
+LABEL = "evaluation.data.label"
+HEADER_BYTES = 1 << 20
+"""Longest header of a table whose columns are listed."""
 PLACE = ("source.project", "source.commit", "source.subdir")
 
 
@@ -20,6 +24,7 @@ class Ground:
 
     def __init__(self, draft: Draft, *, known: bool) -> None:
         self._place = _place(draft) if known else None
+        self._columns: tuple[tuple[Value, ...], tuple[str, ...]] | None = None
 
     def follow(self, draft: Draft) -> Draft:
         """Draft what the project and the answers imply; raises InputError where the named project cannot be opened."""
@@ -28,6 +33,31 @@ class Ground:
             draft = from_project(draft, project, researched(project))
             self._place = _place(draft)
         return follow(draft)
+
+    def look(self, field_id: str, values: Values) -> tuple[str, ...]:
+        """Return what the project allows for a field: the columns of its table; read once for each place and file."""
+        if field_id != LABEL:
+            return ()
+        key = (*(values.get(name) for name in PLACE), values.get("evaluation.data.file"))
+        if self._columns is None or self._columns[0] != key:
+            try:
+                found = allowed(project_of(values), field_id, values)
+            except InputError:
+                found = ()  # the question about the project says what is wrong with it
+            self._columns = key, found
+        return self._columns[1]
+
+
+def allowed(project: "Project", field_id: str, values: Values) -> tuple[str, ...]:
+    """Return the texts that a project allows for a field: its table's columns for the label, else none."""
+    file = values.get("evaluation.data.file")
+    edits = values.get("source.edits")
+    edited = isinstance(edits, list) and any(isinstance(edit, dict) and edit.get("file") == file for edit in edits)
+    if field_id != LABEL or not isinstance(file, str) or edited or not project.has(file):
+        return ()
+    from rsi_anything.authoring.holdout import columns  # needed at one question alone
+
+    return columns(project.read(file, HEADER_BYTES))
 
 
 def from_project(draft: Draft, project: "Project", suggestions: Mapping[str, Suggestion]) -> Draft:

@@ -12,8 +12,9 @@ from typing import Any
 from harness.errors import InputError
 from rsi_anything.contract.answers import Answers, load_answers, toml_value
 from rsi_anything.contract.draft import Draft, Status, Who
-from rsi_anything.contract.fields import BY_ID, Field, Value, default_of, needs_answer, problem_of
+from rsi_anything.contract.fields import BY_ID, Field, Value, default_of, needs_answer, problem_of, unlisted
 from rsi_anything.interview.guided import SURE_ENOUGH, Suggestion, plain_value
+from rsi_anything.interview.machine import Look
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Missing:
 
     field: Field
     options: tuple[str, ...]
+    example: Value
+    """One that the options allow."""
     suggested: Value = None
     where: str = ""
     """Evidence for the suggestion."""
@@ -32,7 +35,7 @@ class Missing:
         if self.suggested is not None:
             hint = f"the project suggests {toml_value(self.suggested)}" + (f" ({self.where})" if self.where else "")
         else:
-            hint = f"such as {toml_value(self.field.example)}"
+            hint = f"such as {toml_value(self.example)}"
         return f"{self.field.id}: missing. {wants} {hint}"
 
     def as_json(self) -> dict[str, Value]:
@@ -41,7 +44,7 @@ class Missing:
             "field": self.field.id,
             "wants": self.field.ask,
             "options": list(self.options),
-            "example": self.field.example,
+            "example": self.example,
             "suggested": self.suggested,
             "where": self.where,
         }
@@ -119,13 +122,20 @@ def place_of(answers: Answers, project: str | None, name: str | None) -> dict[st
     return place
 
 
-def take(answers: Answers, facts: Mapping[str, Value], suggestions: Mapping[str, Suggestion]) -> Outcome:
-    """Confirm what the file says, fill in facts of the project and usual values, and name everything else."""
+def take(
+    answers: Answers, facts: Mapping[str, Value], suggestions: Mapping[str, Suggestion], look: Look | None = None
+) -> Outcome:
+    """Confirm what the file says, fill in facts of the project and usual values, and name everything else.
+
+    `look` gives the texts that the project allows for a field, where it allows only some.
+    """
     outcome = Outcome(answers.path, Draft())
     outcome.wrong = [Wrong(item.field, item.message, item.line) for item in answers.problems]
     values = {name: value for name, value in answers.values.items() if value is not None}
     for name, value in answers.values.items():
         problem = problem_of(BY_ID[name], value, values) if value is not None else None
+        if problem is None and look is not None and (found := look(name, values)):
+            problem = unlisted(value, found)
         if problem:
             outcome.wrong.append(Wrong(name, problem, answers.lines.get(name)))
         elif value is not None:
@@ -152,12 +162,12 @@ def _missing(draft: Draft, answers: Answers, suggestions: Mapping[str, Suggestio
         hint = suggestions.get(item.id)
         options = item.options(values) if item.options else ()
         if hint is None or hint.confidence < SURE_ENOUGH or problem_of(item, plain_value(hint.value), values):
-            found.append(Missing(item, options))
+            found.append(Missing(item, options, item.example_for(values)))
         else:
             where = ", ".join(
                 f"{lines.path}:{lines.line_from}" if lines.line_from else lines.path for lines in hint.evidence
             )
-            found.append(Missing(item, options, plain_value(hint.value), where))
+            found.append(Missing(item, options, item.example_for(values), plain_value(hint.value), where))
     return found
 
 

@@ -10,7 +10,19 @@ from typing import Protocol, assert_never
 from harness.errors import InputError
 from rsi_anything.contract.draft import Answer as Known
 from rsi_anything.contract.draft import Draft, Evidence, Problem, Status, Who
-from rsi_anything.contract.fields import BY_ID, GROUPS, ROUNDS, Field, Group, Value, nearest, needs_answer, problem_of
+from rsi_anything.contract.fields import (
+    BY_ID,
+    GROUPS,
+    ROUNDS,
+    Field,
+    Group,
+    Value,
+    Values,
+    nearest,
+    needs_answer,
+    problem_of,
+    unlisted,
+)
 from rsi_anything.contract.spec import TaskSpec
 
 REVIEW = "review"
@@ -82,6 +94,10 @@ class View:
     options: tuple[str, ...]
     problem: str | None
     """Why the value as it stands cannot be confirmed."""
+    example: Value
+    """An example that the options allow."""
+    hints: tuple[str, ...] = ()
+    """What more there is to say of it now."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +130,24 @@ class State:
         return self.group is None and not self.problems and self.confirmed == self.fields
 
 
+Look = Callable[[str, Values], tuple[str, ...]]
+"""Gives the texts that the project allows for a field, such as the columns of its table; none where any will do."""
+
+
 class Machine:
     """The interview over one draft. `follow` may draft further fields after each change; it never confirms."""
 
     def __init__(
-        self, draft: Draft, store: Store, *, at: str = "", follow: Callable[[Draft], Draft] | None = None
+        self,
+        draft: Draft,
+        store: Store,
+        *,
+        at: str = "",
+        follow: Callable[[Draft], Draft] | None = None,
+        look: Look | None = None,
     ) -> None:
         self._store = store
+        self._look = look or (lambda _field, _values: ())
         self._follow = follow or (lambda same: same)
         self._draft = self._follow(draft)
         self._focus: str | None = None
@@ -156,7 +183,7 @@ class Machine:
         """Take an event and return what is to be shown next; what it changed is kept before this returns."""
         match event:
             case Answer(field_id, value):
-                self._settle(self._draft.answer(_known(self._draft, field_id), value, Who.PERSON))
+                self._settle(self._answered(_known(self._draft, field_id), value))
             case Skip(field_id):
                 self._settle(self._draft.answer(_known(self._draft, field_id), None, Who.PERSON))
             case Confirm(field_id):
@@ -193,14 +220,22 @@ class Machine:
         else:
             self._keep(*self._onward(draft))
 
+    def _answered(self, field_id: str, value: Value) -> Draft:
+        """Return the draft with a person's answer; raises InputError where the project has no such thing."""
+        problem = unlisted(value, found) if (found := self._look(field_id, self._draft.values())) else None
+        if problem:
+            raise InputError(f"{field_id} {problem}", next_step=BY_ID[field_id].ask)
+        return self._draft.answer(field_id, value, Who.PERSON)
+
     def _confirm(self, field_id: str | None) -> None:
         if field_id is not None:
-            self._settle(self._draft.confirm(_known(self._draft, field_id), Who.PERSON))
+            known = _known(self._draft, field_id)
+            self._settle(self._answered(known, self._draft[known].value))
             return
         draft = self._draft
         here = self._here()
         for item in _groups(draft)[here.id] if here else []:
-            problem = problem_of(item, draft[item.id].value, draft.values())
+            problem = self._view(item, draft.values(), draft).problem
             if problem:
                 self._focus = item.id
                 raise InputError(f"{item.id} {problem}", next_step=item.ask)
@@ -245,10 +280,13 @@ class Machine:
     def _here(self) -> Group | None:
         return next((group for group in GROUPS if group.id == self._at), None)
 
-    def _view(self, item: Field, values: dict[str, Value]) -> View:
-        known = self._draft[item.id]
-        options = item.options(values) if item.options else ()
-        return View(item, known, needs_answer(item, values), options, problem_of(item, known.value, values))
+    def _view(self, item: Field, values: dict[str, Value], draft: Draft | None = None) -> View:
+        known = (draft or self._draft)[item.id]
+        found = self._look(item.id, values)
+        problem = problem_of(item, known.value, values) or (unlisted(known.value, found) if found else None)
+        options = item.options(values) if item.options else found
+        hints = item.hints(values) if item.hints else ()
+        return View(item, known, needs_answer(item, values), options, problem, item.example_for(values), hints)
 
     def _focus_among(self, views: tuple[View, ...]) -> str | None:
         if self._focus in {view.field.id for view in views}:

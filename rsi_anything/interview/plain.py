@@ -14,6 +14,9 @@ from rsi_anything.interview.machine import REVIEW, Answer, Back, Confirm, Event,
 from rsi_anything.interview.skeletons import skeleton
 from rsi_anything.interview.typed import parse, show
 
+MEANT = {"back": "<", "help": "?", "quit": ":quit", "exit": ":quit", "review": ":review", "skip": ":skip"}
+"""Words that may be meant as commands, and these."""
+
 
 class Screen(Protocol):
     """Where it is shown and typed: the terminal, or a test."""
@@ -56,6 +59,7 @@ class Plain:
         self.ending = ending
         self.come_back = come_back
         self._shown = ""
+        self._doubted: tuple[str, str] | None = None
         self._ready = False
         self._reviewed: Draft | None = None
 
@@ -97,13 +101,16 @@ class Plain:
         else:
             labels = {view.field.label: view.field.id for view in state.views}
             if word not in labels:
+                meant = MEANT.get(word.lower())
                 step = "a number or its name chooses one to change; :goto NAME goes elsewhere"
+                step = f"did you mean {meant} ?" if meant else step
                 raise InputError(f"{word[:40]!r} is none of these", next_step=step)
             self.machine.send(Jump(labels[word]))
         return False
 
     def _answer(self, view: View, text: str) -> None:
         if text.strip():
+            self._doubt(view, text.strip())
             if view.field.kind is Kind.CODE and "\n" not in text:
                 raise InputError(
                     "a program has several lines", next_step="give it with :edit, :lines or :file PATH; ? explains"
@@ -113,6 +120,14 @@ class Plain:
             raise InputError(f"{view.field.label} needs an answer", next_step="type one; ? explains")
         else:
             self.machine.send(Confirm(view.field.id))
+
+    def _doubt(self, view: View, word: str) -> None:
+        """Ask again where an answer may be meant as a command; typed twice, it is the answer."""
+        meant = MEANT.get(word.lower())
+        if meant is None or word in view.options or self._doubted == (view.field.id, word):
+            return
+        self._doubted = (view.field.id, word)
+        raise InputError(f"did you mean {meant} ?", next_step=f"type it, or {word} again to take that as the answer")
 
     def _command(self, text: str, state: State, view: View | None) -> None:
         word, _, argument = text.partition(" ")
@@ -193,6 +208,8 @@ class Plain:
             self._command(word, replace(state, views=()), None)
         elif word.isdigit() and 1 <= int(word) <= len(state.views):
             self.machine.send(Jump(state.views[int(word) - 1].field.id))
+        elif word.lower() in MEANT:
+            raise InputError(f"{word!r} is no answer here", next_step=f"did you mean {MEANT[word.lower()]} ?")
         elif word:
             self.machine.send(Jump(word))
         elif not ready:
@@ -211,4 +228,5 @@ class Plain:
 
     def _leaving(self, what: str) -> Interrupted:
         confirmed = len(self.machine.draft.active()) - len(self.machine.draft.missing())
-        return Interrupted(f"{what}; {confirmed} confirmed answers are kept", next_step=self.come_back)
+        answers = f"{confirmed} confirmed answer{'' if confirmed == 1 else 's'}"
+        return Interrupted(f"{what}; the conversation is kept, with {answers}", next_step=self.come_back)

@@ -97,7 +97,9 @@ def create(name: str, setting: Setting, draft: Draft) -> Session:
             number += 1
         except OSError as error:
             raise RsiError(
-                f"no session can be started: {error.strerror}", where=str(folder), next_step="set RSI_HOME elsewhere"
+                f"no conversation can be started: {error.strerror}",
+                where=str(folder),
+                next_step="set RSI_HOME elsewhere",
             ) from error
     session = Session(folder, _locked(folder), setting, draft, "")
     session.save(draft, "")
@@ -123,7 +125,7 @@ def require(name: str) -> None:
     if name not in known:
         near = nearest(name, known)
         listed = f"there are {', '.join(known[:5])}" if known else "start one with `rsi new PROJECT`"
-        raise InputError(f"there is no session {name!r}", next_step=f"did you mean {near}?" if near else listed)
+        raise InputError(f"there is no conversation {name!r}", next_step=f"did you mean {near}?" if near else listed)
 
 
 def names() -> list[str]:
@@ -158,7 +160,7 @@ def _locked(folder: Path) -> IO[str]:
     except OSError as error:
         lock.close()
         raise RefusedError(
-            f"the session {folder.name!r} is open in another terminal", where=str(folder), next_step="go on there"
+            f"the conversation {folder.name!r} is open in another terminal", where=str(folder), next_step="go on there"
         ) from error
     return lock
 
@@ -168,7 +170,7 @@ def _read(file: Path) -> tuple[Setting, Draft, str]:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if data["version"] != VERSION:
             raise InputError(
-                f"the session was written by another version ({data['version']})",
+                f"the conversation was written by another version ({data['version']})",
                 where=str(file),
                 next_step="start again with `rsi new PROJECT`",
             )
@@ -176,9 +178,9 @@ def _read(file: Path) -> tuple[Setting, Draft, str]:
         return setting, draft_from_json(data["answers"]), data["at"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"the session file cannot be read ({type(error).__name__})",
+            f"the conversation's file cannot be read ({type(error).__name__})",
             where=str(file),
-            next_step="start a new session",
+            next_step="start a new conversation with `rsi new PROJECT`",
         ) from error
 
 

@@ -101,7 +101,7 @@ def _bare_table(table: dict[str, Value]) -> str:
     return toml_value(table).removeprefix("{ ").removesuffix(" }")
 
 
-def _tables(text: str) -> list[Value]:
+def _tables(field: Field, text: str) -> list[Value]:
     tables: list[Value] = []
     for line in text.split("\n"):
         body = line.strip().rstrip(",")
@@ -114,7 +114,7 @@ def _tables(text: str) -> list[Value]:
             reason = str(error).partition(" (at")[0]
             raise InputError(
                 f"{line.strip()[:60]!r} is not understood: {reason}",
-                next_step='one a line, such as  file = "a.toml", key = "lr", range = [0.1, 1.0]',
+                next_step=f"one a line, such as  {show(field, field.example).partition(chr(10))[0]}",
             ) from error
     return tables
 
@@ -130,5 +130,5 @@ _PARSERS: dict[Kind, Callable[[Field, str, Sequence[str]], Value]] = {
     Kind.NUMBER_OR_WORD: lambda _field, text, _options: _number_or_word(text.strip()),
     Kind.FLAG: lambda _field, text, _options: _flag(text.strip().lower()),
     Kind.LIST: lambda _field, text, _options: list(_items(text)),
-    Kind.TABLES: lambda _field, text, _options: _tables(text),
+    Kind.TABLES: lambda field, text, _options: _tables(field, text),
 }

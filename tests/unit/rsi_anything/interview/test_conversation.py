@@ -150,7 +150,7 @@ def test_typed_interrupted_killed_resumed_and_written(here: Path) -> None:
         answer_until(made, adapter, "question")
         made.type("\x03")
         assert made.end() == 130
-        assert "next:  rsi new --resume project" in made.output
+        assert "to come back: rsi new --resume project" in made.output
         assert "Traceback" not in made.output
     with talk(here, "--continue") as made:
         made.prompt()

@@ -309,3 +309,27 @@ class Interview(RuleBasedStateMachine):
 
 Interview.TestCase.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
 TestInterview = Interview.TestCase
+
+
+def test_what_the_project_has_is_listed_and_checked_at_once() -> None:
+    draft = Draft().answer("evaluation.kind", "predictions", Who.PERSON)
+    draft = draft.answer("evaluation.data.file", "a.csv", Who.PERSON).answer(
+        "evaluation.data.split", "rows", Who.PERSON
+    )
+    draft = draft.suggest("evaluation.data.label", "prize", Who.PROJECT)
+    draft = draft.answer("evaluation.data.holdout", 0.1, Who.PERSON).with_defaults()
+    columns = ("size", "price")
+
+    def look(name: str, _values: object) -> tuple[str, ...]:
+        return columns if name == "evaluation.data.label" else ()
+
+    made = Machine(draft, Memory(), at="evaluation.data", look=look)
+    state = made.send(Jump("label"))
+    view = next(view for view in state.views if view.field.id == state.focus)
+    assert view.options == columns
+    assert "did you mean price?" in (view.problem or "")
+    for event in (Answer("evaluation.data.label", "prize"), Confirm("evaluation.data.label"), Confirm()):
+        with pytest.raises(InputError, match="none of size, price"):
+            made.send(event)
+    made.send(Answer("evaluation.data.label", "price"))
+    assert made.draft["evaluation.data.label"].status is Status.CONFIRMED

@@ -1,5 +1,6 @@
 """`rsi new` without a person: good, missing, unknown and wrong answers, and what lies in the way of the task."""
 
+import io
 import json
 import os
 import shutil
@@ -180,8 +181,8 @@ def test_a_persons_changes_are_refused_shown_and_overwritten_only_by_force(place
     [
         ([], "which project?"),
         (["--continue"], "no conversation to continue"),
-        (["--resume", "nothing"], "no session 'nothing'"),
-        (["--resume", "../x"], "no session"),
+        (["--resume", "nothing"], "no conversation 'nothing'"),
+        (["--resume", "../x"], "no conversation"),
         (["p", "--continue"], "do not go together"),
         (["--continue", "--resume", "x"], "do not go together"),
         (["p", "--answers", "none.toml"], "no such answers file"),
@@ -213,3 +214,67 @@ def test_without_a_terminal_it_says_so_and_starts_nothing(place) -> None:
     assert "--answers FILE" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (place.parent / "home" / "sessions").exists()
+
+
+def test_the_tasks_own_answers_are_not_in_their_own_way(place, capsys) -> None:
+    project = place.parent / "sample" / "project"
+    assert new(project, "--answers", answers(place), "--out", "task") == 0
+    own = place / "task" / "answers.toml"
+    change(own, ("hours = 0.5", "\n\nhours   = 0.75"))
+    assert new(project, "--answers", own, "--out", "task", "--dry-run") == 0
+    assert "conflict" not in capsys.readouterr().out
+    assert new(project, "--answers", "task/answers.toml", "--out", "task") == 0
+    assert "\nhours = 0.75\n" in own.read_text(encoding="utf-8")
+    assert "hours = 0.75" in (place / "task" / "task.toml").read_text(encoding="utf-8")
+    change(place / "task" / "README.md", ("#", "# Mine"))
+    change(own, ("hours = 0.75", "hours = 0.25"))
+    assert new(project, "--answers", own, "--out", "task") == 4
+    assert "answers.toml" not in capsys.readouterr().err.splitlines()[0]
+
+
+def test_undelivered_floor_unknown_label_and_broken_pattern_are_wrong_answers(place, capsys) -> None:
+    path = answers(place)
+    change(
+        path,
+        ('deliver = ["recipe.toml", ', "deliver = ["),
+        ('label = "y"', 'label = "z"'),
+    )
+    assert new("--answers", path) == 2
+    out, _ = capsys.readouterr()
+    assert "boundary.deliver leaves out recipe.toml, which baseline.floor edits" in out
+    assert "compute.knobs turns recipe.toml, which is not delivered" in out
+    assert "evaluation.data.label 'z' is none of" in out
+    change(path, ("(\\S+)", "(\\S+"))
+    assert new("--answers", path) == 2
+    out, _ = capsys.readouterr()
+    assert "is no regular expression" in out
+    assert "evaluation.data.label" in out
+
+
+def test_an_unnamed_project_is_to_be_named(place, capsys) -> None:
+    project = place.parent / "sample" / "project"
+    assert new(project, "--answers", answers(place), "--out", "task") == 0
+    capsys.readouterr()
+    assert new("--answers", "task/answers.toml", "--out", "again") == 2
+    err = capsys.readouterr().err
+    assert "the project was not named" in err
+    assert "next:  name it: rsi new PROJECT --answers FILE" in err
+
+
+def test_a_wrong_path_is_said_before_the_lack_of_a_terminal(place, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert new("/nope") == 2
+    assert "/nope does not exist" in capsys.readouterr().err
+
+
+def test_answers_that_lie_in_the_task_are_offered_and_leaving_is_no_error(place, capsys, monkeypatch) -> None:
+    project = place.parent / "sample" / "project"
+    assert new(project, "--answers", answers(place), "--out", "task") == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(":quit\n"))
+    assert new(project, "--out", "task", "--plain") == 130
+    err = capsys.readouterr().err
+    assert f"rsi new {project} --answers task/answers.toml --out task" in err
+    assert "the conversation is kept" in err
+    assert "to come back: rsi new --resume project" in err
+    assert "error:" not in err

@@ -236,3 +236,40 @@ def test_terminal_codes_of_a_project_are_not_passed_on(capsys, monkeypatch) -> N
 def test_machine_can_be_driven_from_the_review_by_name() -> None:
     machine = Machine(finished(), Memory(), at=REVIEW)
     assert machine.send(Jump("hours")).focus == "compute.budget.hours"
+
+
+@pytest.mark.parametrize(("word", "meant"), [("back", "<"), ("help", "?"), ("Quit", ":quit")])
+def test_a_word_that_may_be_a_command_is_asked_about(word: str, meant: str) -> None:
+    draft = Draft().answer("source.name", "x", Who.PERSON)
+    machine, screen, _, _ = talk(word, at="source.identity", draft=draft)
+    assert f"did you mean {meant} ?" in screen.text
+    title = "source.title"
+    assert machine.draft[title].status is not Status.CONFIRMED
+    machine, _, _, _ = talk(":goto title", word, word, at="source.identity", draft=draft)
+    assert machine.draft[title].value == word
+    _, screen, end, _ = talk(word, at=REVIEW, draft=finished())
+    assert f"did you mean {meant} ?" in screen.text
+    assert end.written == 0
+
+
+def test_review_shows_optional_answers_and_units() -> None:
+    draft = Draft().answer("compute.budget.hours", 2.0, Who.PERSON)
+    _, screen, _, _ = talk(at=REVIEW, draft=draft)
+    lines = {line.split()[1]: line for line in screen.text.split("\n") if len(line.split()) > 2}
+    assert " 2.0 hours" in lines["budget.hours"]
+    assert "4096 MiB" in lines["memory_mb"]
+    assert " optional " in lines["budget.tokens"]
+    assert " open " in lines["name"]
+
+
+def test_examples_and_hints_fit_what_was_answered() -> None:
+    draft = Draft().answer("evaluation.kind", "predictions", Who.PERSON)
+    _, screen, _, _ = talk(":goto measure", at="evaluation.metric", draft=draft)
+    assert "such as: accuracy" in screen.text
+    assert "such as: nll" not in screen.text
+    _, screen, _, _ = talk("?", at="evaluation.code", draft=draft)
+    assert ".predict(rows)" in screen.text
+    assert ".logits" not in screen.text
+    _, screen, _, _ = talk(":goto floor", "learning rate 0", at="baseline.start")
+    assert "learning_rate = (.*)" in screen.text
+    assert "range =" not in screen.text
