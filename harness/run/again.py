@@ -20,10 +20,10 @@ from harness.run.recorder import Recorder
 from harness.run.scoring import score_of
 from harness.run.seeds import judge_seed
 from harness.run.setting import Setting
-from harness.run.snapshot import Snapshot
 from harness.run.state import Kind, Submission
+from harness.run.store.snapshot import Snapshot
+from harness.run.store.walker import CandidateFault
 from harness.run.verdict import Finding
-from harness.run.walker import CandidateFault
 from harness.sandbox import get_sandbox
 from harness.sandbox.base import Sandbox
 from harness.task.digest import digest_tree

@@ -13,7 +13,7 @@ from harness.run.control import Bench
 from harness.run.create import build_image, copy_scripts
 from harness.run.judging import Court
 from harness.run.seeds import derive
-from harness.run.snapshot import SnapshotStore
+from harness.run.store.snapshot import SnapshotStore
 from harness.sandbox.base import Image, Limits, Sandbox
 from harness.task.digest import digest_tree
 from harness.task.harbor import NetworkMode

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import RsiError
-from harness.run.frozen import FrozenWatch, scan_image
-from harness.run.snapshot import Snapshot, SnapshotStore
+from harness.run.store.frozen import FrozenWatch, scan_image
+from harness.run.store.snapshot import Snapshot, SnapshotStore
+from harness.run.store.walker import CandidateFault
 from harness.run.verdict import Finding, Verdict
-from harness.run.walker import CandidateFault
 from harness.sandbox.base import Box, Placement
 from harness.task.contract import Boundary
 

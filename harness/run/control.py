@@ -17,7 +17,7 @@ from harness.run.capture import Captured, ImageFiles, capture, inspect_image, la
 from harness.run.folder import write_json
 from harness.run.judging import Candidate, Court, Watch, judge, wait
 from harness.run.seeds import control_seed
-from harness.run.snapshot import SnapshotStore
+from harness.run.store.snapshot import SnapshotStore
 from harness.run.verdict import Finding, Verdict
 from harness.sandbox.base import Box, BoxSpec, Mount, Role
 from harness.task.contract import Boundary

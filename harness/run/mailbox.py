@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RsiError
-from harness.run.hostile import Unreadable, clean_text, open_folder, read_regular
+from harness.run.store.hostile import Unreadable, clean_text, open_folder, read_regular
 from harness.sandbox.base import Mount
 
 TARGET = "/run/rsi"

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness.run.hostile import Unreadable, clean_text, open_folder, read_regular
+from harness.run.store.hostile import Unreadable, clean_text, open_folder, read_regular
 from harness.run.verdict import Finding, Verdict
 from harness.task.contract import Contract
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from harness.agents.feedback import Feedback
 from harness.run.budget import Limits
-from harness.run.candidates import CandidateRepo
 from harness.run.capture import ImageFiles
 from harness.run.disk import HostDisk
 from harness.run.folder import RunFolder
-from harness.run.frozen import FrozenWatch
 from harness.run.judging import Court, StopRequested
 from harness.run.mailbox import Mailbox
 from harness.run.plan import Plan
 from harness.run.recorder import Recorder
-from harness.run.snapshot import SnapshotStore
 from harness.run.state import Kind, State, Submission
+from harness.run.store.candidates import CandidateRepo
+from harness.run.store.frozen import FrozenWatch
+from harness.run.store.snapshot import SnapshotStore
 from harness.run.verdict import Finding
 from harness.run.workspace import EngineWorkspace
 from harness.sandbox.base import Box

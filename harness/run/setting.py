@@ -9,8 +9,8 @@ from harness.run.folder import RunFolder
 from harness.run.judging import Court, Watch
 from harness.run.plan import Plan
 from harness.run.recorder import Recorder
-from harness.run.snapshot import SnapshotStore
 from harness.run.state import Kind
+from harness.run.store.snapshot import SnapshotStore
 from harness.run.verdict import Verdict
 from harness.sandbox.base import Image, Limits, Sandbox
 from harness.task.contract import Contract

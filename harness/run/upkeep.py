@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.errors import RsiError
 from harness.run.capture import open_workdir
-from harness.run.frozen import FrozenWatch
-from harness.run.snapshot import SnapshotStore
+from harness.run.store.frozen import FrozenWatch
+from harness.run.store.snapshot import SnapshotStore
 from harness.sandbox.base import Box
 from harness.sandbox.namespacebox import disk_usage_mb
 from harness.task.contract import Boundary

@@ -239,7 +239,7 @@ class Knob(Table):
                 raise ValueError(f"pattern {self.pattern!r} must have exactly one group, has {groups}")
             if explodes(self.pattern):
                 raise ValueError(
-                    f"pattern {self.pattern!r} repeats what repeats: it can take for ever, make it plainer"
+                    f"pattern {self.pattern!r} repeats what repeats and may take for ever: make it plainer"
                 )
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError(f"range {list(self.range)} must rise")

@@ -21,8 +21,8 @@ from harness.agents import get_agent
 from harness.run.capture import capture
 from harness.run.create import Wishes, create_run
 from harness.run.engine import Engine
-from harness.run.snapshot import SnapshotStore
 from harness.run.state import Event, State
+from harness.run.store.snapshot import SnapshotStore
 from harness.sandbox import get_sandbox
 from harness.sandbox.base import Box, BoxSpec, Limits, Role, Sandbox
 from harness.task.contract import Boundary

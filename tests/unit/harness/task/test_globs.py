@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.globs import Globs
+from harness.run.store.globs import Globs
 from harness.task.globs import contained, matches, overlap
 
 NAMES = st.text("ab", min_size=1, max_size=3)

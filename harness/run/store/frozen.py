@@ -10,10 +10,19 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.run.copying import is_past, signature
-from harness.run.globs import Globs, Level
-from harness.run.hostile import FILE_FLAGS, FOLDER_FLAGS, kind_of, printable
-from harness.run.walker import COMPILED, LITTER, MAX_DEPTH, MAX_SEEN, entries, is_gone, open_beneath, reading_failed
+from harness.run.store.copying import is_past, signature
+from harness.run.store.globs import Globs, Level
+from harness.run.store.hostile import FILE_FLAGS, FOLDER_FLAGS, kind_of, printable
+from harness.run.store.walker import (
+    COMPILED,
+    LITTER,
+    MAX_DEPTH,
+    MAX_SEEN,
+    entries,
+    is_gone,
+    open_beneath,
+    reading_failed,
+)
 
 MAX_REPORTED = 100
 """Most changes that are named; a workspace deleted whole need not fill the journal."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.errors import RsiError
-from harness.run.globs import Globs, Level
-from harness.run.hostile import FOLDER_FLAGS, kind_of, printable
+from harness.run.store.globs import Globs, Level
+from harness.run.store.hostile import FOLDER_FLAGS, kind_of, printable
 from harness.run.verdict import Verdict
 
 MAX_DEPTH = 32

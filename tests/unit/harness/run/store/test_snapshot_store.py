@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import copying
-from harness.run.snapshot import Snapshot, SnapshotStore
-from harness.run.walker import InvalidCandidate, StoreError
+from harness.run.store import copying
+from harness.run.store.snapshot import Snapshot, SnapshotStore
+from harness.run.store.walker import InvalidCandidate, StoreError
 from harness.task.contract import Boundary
 
 ALL = Boundary(editable=("**",), deliver=("**",))

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.run.copying import Copied, Copier, Source, flush, flush_sources
-from harness.run.globs import Globs
-from harness.run.walker import CandidateFault, Found, InvalidCandidate, Scope, StoreError, walk
+from harness.run.store.copying import Copied, Copier, Source, flush, flush_sources
+from harness.run.store.globs import Globs
+from harness.run.store.walker import CandidateFault, Found, InvalidCandidate, Scope, StoreError, walk
 from harness.task.contract import Boundary
 
 ROUNDS = 3

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from harness.run.hostile import FILE_FLAGS
-from harness.run.walker import StoreError, is_gone, open_beneath, reading_failed
+from harness.run.store.hostile import FILE_FLAGS
+from harness.run.store.walker import StoreError, is_gone, open_beneath, reading_failed
 
 TICK_NS = 20_000_000
 """Longest tick of a kernel's clock, doubled."""

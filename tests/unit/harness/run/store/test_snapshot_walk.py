@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import walker
-from harness.run.globs import Globs
-from harness.run.walker import BoundaryViolation, CandidateFault, InvalidCandidate, Scope, StoreError, walk
+from harness.run.store import walker
+from harness.run.store.globs import Globs
+from harness.run.store.walker import BoundaryViolation, CandidateFault, InvalidCandidate, Scope, StoreError, walk
 
 
 @contextmanager

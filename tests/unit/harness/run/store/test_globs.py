@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.run.globs import Globs
+from harness.run.store.globs import Globs
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import PrerequisiteError, RsiError
-from harness.run import candidates
-from harness.run.candidates import OTHER_FILES, CandidateRepo
-from harness.run.snapshot import Snapshot, SnapshotStore
+from harness.run.store import candidates
+from harness.run.store.candidates import OTHER_FILES, CandidateRepo
+from harness.run.store.snapshot import Snapshot, SnapshotStore
 from harness.run.verdict import Verdict
 from harness.task.contract import Boundary
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import frozen
-from harness.run.frozen import FrozenWatch, scan_image
+from harness.run.store import frozen
+from harness.run.store.frozen import FrozenWatch, scan_image
 
 GLOBS = ("eval.py", "data/**", "pkg/*.py")
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.errors import PrerequisiteError, RsiError
-from harness.run.hostile import clean_text, printable
-from harness.run.snapshot import Entry, Snapshot, SnapshotStore
+from harness.run.store.hostile import clean_text, printable
+from harness.run.store.snapshot import Entry, Snapshot, SnapshotStore
 from harness.run.verdict import Verdict
 
 MAX_TEXT = 1 << 20
