@@ -3,6 +3,7 @@
 from typing import Any
 
 from harness.report.record import Record
+from harness.report.rows import agent_fault
 from harness.report.summary import Summary, Value
 from harness.run.state import Control, Judging, Submission
 
@@ -54,6 +55,7 @@ def record_json(record: Record) -> dict[str, Any]:
         "refused": {"count": state.refused, "first": [{"t": r.t, "reason": r.reason} for r in record.refusals]},
         "notes": list(state.notes),
         "engines": state.engines,
+        "agent_fault": agent_fault(record) or None,
     }
 
 

@@ -111,6 +111,8 @@ def test_an_agent_that_could_not_be_run_is_said_first_and_fails(make_run, monkey
     assert "\x1b" not in out
     assert cli.main(["show", "calm-otter"]) == 0
     assert words in capsys.readouterr().out.splitlines()[2]
+    assert cli.main(["show", "calm-otter", "--json"]) == 0
+    assert words in json.loads(capsys.readouterr().out)["agent_fault"]
 
 
 @pytest.mark.parametrize(
