@@ -172,7 +172,9 @@ def _left(args: argparse.Namespace, left: "Interrupted") -> int:
 
     complain(f"{left.what}\nto come back: {left.next_step}")
     if args.json:
-        emit_json({"written": False, "what": left.what, "next": [left.next_step], "exit_code": int(left.exit_code)})
+        # Whoever reads JSON gets what every command gives with a status other than 0.
+        shown = {"what": left.what, "where": left.where, "next": left.next_step, "exit_code": int(left.exit_code)}
+        emit_json({"error": shown})
     return int(left.exit_code)
 
 
