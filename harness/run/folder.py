@@ -103,6 +103,12 @@ class RunFolder:
         """
         try:
             return plan_from_json(json.loads(self.plan.read_text("utf-8")))
+        except PermissionError as error:
+            raise InputError(
+                f"the plan of run {self.name} may not be read by this user",
+                where=str(self.plan),
+                next_step="act as the user who made the run",
+            ) from error
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(
                 f"run {self.name} has no readable plan", where=str(self.plan), next_step="rsi runs"
