@@ -144,7 +144,7 @@ def make_run(own_home: Path) -> Callable[..., RunFolder]:
             journal.append(Kind.RUN_CREATED, plan="0" * 64)
             journal.append(Kind.ENGINE_STARTED, pid=1, resumed=False)
             clock.now += 2
-            journal.append(Kind.IMAGE_READY, digest="b" * 64, seconds=2.0, notes=["RUN was carried out in a layer"])
+            journal.append(Kind.IMAGE_READY, digest="b" * 64, notes=["RUN was carried out in a layer"])
             if control is not None:
                 journal.append(Kind.CONTROL_STARTED, role="baseline", seed=987654321)
                 clock.now += 3

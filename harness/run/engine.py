@@ -122,7 +122,7 @@ class Engine:
         setting = Setting.of(self.folder, self.plan, self.sandbox, self.tell, self._watch_stop)
         if recorder.state.image is None:
             notes = list(setting.image.notes)
-            recorder.record(Kind.IMAGE_READY, digest=setting.image.digest, seconds=0.0, notes=notes)
+            recorder.record(Kind.IMAGE_READY, digest=setting.image.digest, notes=notes)
         if not recorder.state.agent_starts:
             measure_controls(setting, recorder)
         mailbox = Mailbox(self.folder.mailbox)

@@ -25,7 +25,7 @@ class Kind(StrEnum):
     ENGINE_STARTED = "engine_started"
     """pid, resumed"""
     IMAGE_READY = "image_ready"
-    """digest, seconds, notes"""
+    """digest, notes (what of the Dockerfile was not carried out literally)"""
     CONTROL_STARTED = "control_started"
     """role (baseline or floor), seed: a judging of the author's solution or floor on this host begins"""
     CONTROL_JUDGED = "control_judged"
