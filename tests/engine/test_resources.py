@@ -44,6 +44,7 @@ def test_an_agent_that_removed_its_workdir_for_good_ends_its_run_all_the_same(st
 
 def test_what_lies_in_the_inbox_counts_as_the_workspaces(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "SHORTEST", 0.01)
+    monkeypatch.setattr(upkeep, "SHARE", 1)
 
     def fill(work: Workspace) -> None:
         inbox = paths.runs() / "staged" / "mailbox" / "inbox"
@@ -51,7 +52,7 @@ def test_what_lies_in_the_inbox_counts_as_the_workspaces(stage: Stage, monkeypat
             for _ in range(300):  # the task allows 256 MiB
                 file.write(bytes(1 << 20))
         begun = time.monotonic()
-        while time.monotonic() - begun < 20:
+        while time.monotonic() - begun < 100:  # the measuring rests long on a busy machine
             work.wait(0.01)
 
     state = stage.run(fill)
