@@ -3,7 +3,7 @@
 import argparse
 
 from harness.errors import ExitCode, Interrupted
-from harness.run.folder import RunFolder, write_atomic
+from harness.run.folder import RunFolder
 
 
 def take_to_its_end(folder: RunFolder, args: argparse.Namespace) -> int:
@@ -29,17 +29,17 @@ def take_to_its_end(folder: RunFolder, args: argparse.Namespace) -> int:
 def _print_ending(folder: RunFolder, args: argparse.Namespace) -> int:
     """Write the report and print the result; an agent that could not be run at all is a failure."""
     from harness.report.data import record_json
-    from harness.report.html import page
+    from harness.report.html import write_report
     from harness.report.record import load
     from harness.report.rows import agent_fault
     from harness.report.screen import closing
     from rsi_anything.commands.output import emit, emit_json
 
     record = load(folder)
-    write_atomic(folder.report, page(record).encode("utf-8", "replace"))
+    path = write_report(record)
     if args.json:
         emit_json(record_json(record))
     else:
         emit(closing(record))
-        emit(f"report: {folder.report}")
+        emit(f"report: {path}")
     return ExitCode.FAILED if agent_fault(record) else ExitCode.DONE

@@ -66,8 +66,6 @@ class Level:
     def __init__(self, owner: Globs, positions: frozenset[_Position]) -> None:
         self._owner = owner
         self._open = [(g, at) for g, at in positions if at < len(owner.parts[g])]
-        self.accepts = len(self._open) < len(positions)
-        """Whether the path that led here matches."""
         self.alive = bool(self._open)
         """Whether anything below can match."""
 
