@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness import paths
 from harness.errors import InputError
+from harness.run import networks
 from harness.run.control import Bench
 from harness.run.create import build_image, copy_scripts
 from harness.run.judging import Court
@@ -16,7 +17,6 @@ from harness.run.seeds import derive
 from harness.run.store.snapshot import SnapshotStore
 from harness.sandbox.base import Image, Limits, Sandbox
 from harness.task.digest import digest_tree
-from harness.task.harbor import NetworkMode
 from harness.task.task import Task
 
 
@@ -69,7 +69,7 @@ def _bench(
         solution=folder / "solution",
         folder=folder,
         seed=seed,
-        network=task.config.work_network is NetworkMode.PUBLIC,
+        network=networks.of_work(task.config),
         solve_sec=task.contract.budget.hours * 3600,
         watch=lambda: None,
         tell=tell,

@@ -19,7 +19,7 @@ from harness.run.judging import Candidate, Court, Watch, judge, wait
 from harness.run.seeds import control_seed
 from harness.run.store.snapshot import SnapshotStore
 from harness.run.verdict import Finding, Verdict
-from harness.sandbox.base import Box, BoxSpec, Mount, Role
+from harness.sandbox.base import Box, BoxSpec, Mount, Network, Role
 from harness.task.contract import Boundary
 
 SCRIPTS = {"baseline": "solve.sh", "floor": "floor.sh"}
@@ -38,7 +38,7 @@ class Bench:
     folder: Path
     """Where logs and trees go."""
     seed: int
-    network: bool
+    network: Network
     """Whether the workspace has a network; the author's scripts run under the same rule."""
     solve_sec: float
     """Time limit of the author's script."""

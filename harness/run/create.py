@@ -16,6 +16,7 @@ from harness import paths
 from harness.agents import BUILT_IN
 from harness.agents.base import Agent
 from harness.errors import InputError, PrerequisiteError, RefusedError
+from harness.run import networks
 from harness.run.bring import SHOWN_AT, bring, brought
 from harness.run.folder import RunFolder
 from harness.run.host import host_facts
@@ -205,8 +206,8 @@ def _plan(
             "cpus": config.environment.cpus,
             "memory_mb": config.environment.memory_mb,
             "storage_mb": config.environment.storage_mb,
-            "network": config.work_network is NetworkMode.PUBLIC,
-            "judge_network": config.judge_network is NetworkMode.PUBLIC and contract is None,
+            "network": networks.as_json(networks.of_work(config)),
+            "judge_network": networks.as_json(networks.of_judge(config, has_contract=contract is not None)),
         },
         agent=agent.name,
         agent_command=command,

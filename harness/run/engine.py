@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.agents.base import Agent, Stopped
 from harness.errors import RsiError
+from harness.run import networks
 from harness.run import round as rounds
 from harness.run.bring import SHOWN_AT
 from harness.run.budget import hours_left, refusal, submissions_left
@@ -179,7 +180,7 @@ class Engine:
             name="work",
             role=Role.WORK,
             image=setting.image,
-            network=self.plan.resources["network"],
+            network=networks.planned(self.plan, "network"),
             limits=setting.court.limits,
             mounts=(*mailbox.mounts(), *solution, *brought),
         )

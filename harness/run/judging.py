@@ -15,7 +15,20 @@ from harness.errors import RsiError
 from harness.run.disk import JudgeDisk, OverUse
 from harness.run.reward import read_result
 from harness.run.verdict import Finding, Verdict
-from harness.sandbox.base import Box, BoxSpec, Exit, Image, Limits, Mount, Placement, Process, Role, Sandbox
+from harness.sandbox.base import (
+    NO_NETWORK,
+    Box,
+    BoxSpec,
+    Exit,
+    Image,
+    Limits,
+    Mount,
+    Network,
+    Placement,
+    Process,
+    Role,
+    Sandbox,
+)
 from harness.task.contract import Contract
 from harness.task.digest import digest_tree
 
@@ -42,7 +55,7 @@ class Court:
     tests_digest: str
     timeout: float
     limits: Limits
-    network: bool = False
+    network: Network = NO_NETWORK
     """Only a plain Harbor task may ask for it."""
 
     @property

@@ -20,7 +20,7 @@ class Plan:
     image_facts: dict[str, Any]
     """Its workdir, env and notes."""
     resources: dict[str, Any]
-    """cpus, memory_mb, storage_mb, network (of the workspace), judge_network."""
+    """cpus, memory_mb, storage_mb; network (of the workspace) and judge_network, each a mode and its allowed hosts."""
     agent: str
     agent_command: tuple[str, ...]
     sandbox: str

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness.run import networks
 from harness.run.control import Bench, control_key, failed_control, has_role, keep, measure, recall
 from harness.run.folder import RunFolder
 from harness.run.judging import Court, Watch
@@ -46,7 +47,7 @@ class Setting:
             tests_digest=plan.tests_digest,
             timeout=plan.judge_timeout_sec,
             limits=limits_of(plan),
-            network=plan.resources["judge_network"],
+            network=networks.planned(plan, "judge_network"),
         )
         return cls(folder, plan, contract, image, court, SnapshotStore(folder.store), tell, watch)
 
@@ -60,7 +61,7 @@ class Setting:
             solution=self.folder.solution,
             folder=self.folder.path,
             seed=self.plan.seed,
-            network=self.plan.resources["network"],
+            network=networks.planned(self.plan, "network"),
             solve_sec=self.plan.hours * 3600,
             watch=self.watch,
             tell=self.tell,

@@ -32,6 +32,30 @@ class Role(StrEnum):
     BUILD = "build"
 
 
+class Reach(StrEnum):
+    """What a box may reach over the network; the words are Harbor's."""
+
+    NONE = "no-network"
+    PUBLIC = "public"
+    LISTED = "allowlist"
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network of a box; `hosts` are the entries of an allow-list: names, wildcards such as *.pypi.org, CIDRs."""
+
+    reach: Reach = Reach.NONE
+    hosts: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Say whether anything at all can be reached."""
+        return self.reach is not Reach.NONE
+
+
+NO_NETWORK = Network()
+"""The network of a box that reaches nothing."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Bounds of one box; None means the sandbox's own default."""
@@ -40,6 +64,8 @@ class Limits:
     memory_mb: int | None = None
     pids: int = 512
     storage_mb: int | None = None
+    shm_mb: int | None = None
+    """Size of /dev/shm."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +78,8 @@ class Image:
     env: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What was not carried out literally, in words for a person."""
+    user: str = ""
+    """User that commands run as where none is named; empty is root."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +111,15 @@ class BoxSpec:
     name: str
     role: Role
     image: Image
-    network: bool = False
+    network: Network = NO_NETWORK
     limits: Limits = Limits()
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     placement: Placement | None = None
     over: "Box | None" = None
     """Frozen box whose file system this one starts from (Harbor's `work` judge) instead of the image's."""
+    gpus: tuple[str, ...] = ()
+    """Ids of the devices that the box may use."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +160,9 @@ class Box(Protocol):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         max_output: int = 1 << 30,
+        user: str | None = None,
     ) -> Process:
-        """Start a command as the box's root; stdout and stderr go to `output`, at most `max_output` bytes of it.
+        """Start a command as `user`, by default as the image's own; `output` gets what it prints, `max_output` bytes.
 
         Starting a name that this box already started returns the process that is there.
         """
@@ -186,6 +217,9 @@ class Sandbox(Protocol):
 
     def build(self, environment: Path, *, workdir: str | None, timeout: float, progress: Progress) -> Image:
         """Build the image of an `environment/` folder, or find it in the cache; an error names file and line."""
+
+    def pull(self, reference: str, *, workdir: str | None, timeout: float, progress: Progress) -> Image:
+        """Return a ready-made image by its reference, fetching it if needed; an InputError where it cannot be had."""
 
     def create(self, spec: BoxSpec) -> Box:
         """Make a box; what it will own is written to disk before it exists, so `sweep` finds it."""

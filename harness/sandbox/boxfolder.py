@@ -24,7 +24,7 @@ from typing import Any
 from harness import paths
 from harness.errors import InputError, RsiError
 from harness.sandbox import subids
-from harness.sandbox.base import BoxSpec, Image, Limits, Mount, Placement, Role
+from harness.sandbox.base import BoxSpec, Image, Limits, Mount, Network, Placement, Reach, Role
 from harness.sandbox.inside.clearing import delete
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
@@ -106,9 +106,11 @@ def spec_to_json(spec: BoxSpec) -> dict[str, Any]:
             "workdir": spec.image.workdir,
             "env": dict(spec.image.env),
             "notes": list(spec.image.notes),
+            "user": spec.image.user,
         },
-        "network": spec.network,
-        "limits": [limits.cpus, limits.memory_mb, limits.pids, limits.storage_mb],
+        "network": [spec.network.reach.value, *spec.network.hosts],
+        "gpus": list(spec.gpus),
+        "limits": [limits.cpus, limits.memory_mb, limits.pids, limits.storage_mb, limits.shm_mb],
         "mounts": [[str(mount.source), mount.target, mount.read_only] for mount in spec.mounts],
         "env": dict(spec.env),
         "placement": [str(spec.placement.tree), list(spec.placement.remove)] if spec.placement else None,
@@ -123,8 +125,9 @@ def spec_from_json(value: Mapping[str, Any]) -> BoxSpec:
         run=value["run"],
         name=value["name"],
         role=Role(value["role"]),
-        image=Image(image["digest"], image["workdir"], image["env"], tuple(image["notes"])),
-        network=value["network"],
+        image=Image(image["digest"], image["workdir"], image["env"], tuple(image["notes"]), image["user"]),
+        network=Network(Reach(value["network"][0]), tuple(value["network"][1:])),
+        gpus=tuple(value["gpus"]),
         limits=Limits(*value["limits"]),
         mounts=tuple(Mount(Path(source), target, read_only) for source, target, read_only in value["mounts"]),
         env=value["env"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RsiError
 from harness.sandbox import hostroot, layers, pipsettings
-from harness.sandbox.base import BoxSpec, Image, Limits, Progress, Role
+from harness.sandbox.base import NO_NETWORK, BoxSpec, Image, Limits, Network, Progress, Reach, Role
 from harness.sandbox.context import Context, Item, digest
 from harness.sandbox.dockerfile import Instruction, assignments, expand, read, words
 from harness.sandbox.placing import Look, Tree
@@ -188,7 +188,8 @@ class Builder:
     def _make(self, layer_digest: str, made: Path, act: "Callable[[NamespaceBox], None]", *, network: bool) -> None:
         # "/" as workdir: the box must not make the one that a later instruction names
         image = Image(layer_digest, "/", self.settings.env)
-        spec = BoxSpec(BUILD_RUN, layer_digest[:32], Role.BUILD, image, network=network, limits=Limits(pids=4096),
+        reach = Network(Reach.PUBLIC) if network else NO_NETWORK
+        spec = BoxSpec(BUILD_RUN, layer_digest[:32], Role.BUILD, image, network=reach, limits=Limits(pids=4096),
                        mounts=pipsettings.mounts() if network else ())  # fmt: skip
         left = self.sandbox.attach(BUILD_RUN, spec.name)
         if left is not None:

@@ -112,13 +112,14 @@ class FakeBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         max_output: int = 1 << 30,
+        user: str | None = None,
     ) -> Process:
         """Play a command, or return the process of that name that is there already."""
         if name in self.processes:
             return self.processes[name]
         if self.gone:
             raise RsiError(f"the box {self.spec.name!r} is gone", next_step="make it again")
-        self.calls.append(f"start {name}")
+        self.calls.append(f"start {name}" + (f" as {user}" if user else ""))
         if self.sandbox.strikes(name, Fault.START_FAILS):
             raise RsiError(f"the process {name!r} could not be started")
         own = {"PATH": _PATH, "RSI_LEVEL": Level.FAKE.value, "RSI_WORKDIR": self.path(cwd or self.spec.image.workdir)}
@@ -290,6 +291,12 @@ class FakeSandbox:
             raise RsiError("the image could not be built", where=str(environment))
         return build_tree(environment, workdir=workdir, progress=progress, level=self.level.value, default_path=_PATH,
                           skip_run=True)  # fmt: skip
+
+    def pull(self, reference: str, *, workdir: str | None, timeout: float, progress: Progress) -> Image:  # noqa: ARG002 - nothing is fetched
+        """Return the empty image under another name."""
+        bare = self.bare_image()
+        progress(f"pull {reference}")
+        return Image(bare.digest, workdir or bare.workdir, bare.env)
 
     def create(self, spec: BoxSpec) -> Box:
         """Make a box."""

@@ -113,7 +113,7 @@ def plan_of(spec: BoxSpec, folder: Path, lease: Mapping[str, Any], hide: Sequenc
         "workdir": spec.image.workdir,
         "remove": list(spec.placement.remove) if spec.placement else [],
         "hostname": hostroot.HOSTNAME,
-        "network": spec.network,
+        "network": bool(spec.network),
         "rootless": rootless,
         "ids": ids,
         "set_groups": not rootless or ids is not None,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RsiError
+from harness.errors import InputError, RsiError
 from harness.sandbox import hostroot
 from harness.sandbox.base import BoxSpec, Exit, Level, Process
 from harness.sandbox.boxfolder import BoxFolder, checked_name, start_time
@@ -126,11 +126,13 @@ class NamespaceBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         max_output: int = 1 << 30,
+        user: str | None = None,
     ) -> Process:
         """Start a command as the box's root, or return the process of that name that is there already."""
         process = NamespaceProcess(self, checked_name(name))
         if (process.folder / "started").exists():
             return process
+        only_root(user)
         if self.frozen():
             raise RsiError(f"the box {self.spec.name!r} is frozen", next_step="thaw it before a process is started")
         process.folder.mkdir(parents=True, exist_ok=True)
@@ -289,6 +291,12 @@ class NamespaceBox:
         self.end()
         self._groups.remove()
         self.folder.delete()
+
+
+def only_root(user: str | None) -> None:
+    """Refuse a user that boxes of the local sandbox cannot run commands as."""
+    if user not in {None, "", "root", "0"}:
+        raise InputError(f"a local box runs commands as its root, not as {user}", next_step="use --sandbox docker")
 
 
 def _read(held: int) -> bytes:

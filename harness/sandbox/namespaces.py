@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RsiError
+from harness.errors import InputError, RsiError
 from harness.sandbox import boxfolder, cgroups, hostroot, launch, layers
 from harness.sandbox.base import Box, BoxSpec, Image, Lack, Level, Progress
 from harness.sandbox.boxfolder import BoxFolder
@@ -42,6 +42,10 @@ class NamespaceSandbox:
         from harness.sandbox.build import build_image  # here, as a run that resumes needs no parser
 
         return build_image(self, environment, workdir=workdir, timeout=timeout, progress=progress)
+
+    def pull(self, reference: str, *, workdir: str | None, timeout: float, progress: Progress) -> Image:  # noqa: ARG002 - none is fetched
+        """Refuse: images are an engine's."""
+        raise InputError(f"only an engine can fetch the image {reference}", next_step="use --sandbox docker")
 
     def create(self, spec: BoxSpec) -> Box:
         """Make a box; what it will own is written to disk before it exists, so `sweep` finds it."""

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RsiError
+from harness.errors import InputError, RsiError
 from harness.sandbox import boxfolder, descendants, hostroot
 from harness.sandbox.base import Box, BoxSpec, Exit, Image, Lack, Level, Mount, Process, Progress, Role
 from harness.sandbox.boxfolder import BoxFolder, checked_name
-from harness.sandbox.namespacebox import disk_usage_mb
+from harness.sandbox.namespacebox import disk_usage_mb, only_root
 from harness.sandbox.tree import BoxTree, build_tree, copy_tree
 
 _UIDS = {Role.WORK: 64301, Role.JUDGE: 64302, Role.BUILD: 64303}
@@ -107,11 +107,13 @@ class ProcessBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         max_output: int = 1 << 30,
+        user: str | None = None,
     ) -> Process:
         """Start a command, or return the process of that name that is there already."""
         process = PlainProcess(self, checked_name(name))
         if (process.folder / "started").exists():
             return process
+        only_root(user)
         if not self.alive():
             raise RsiError(f"the box {self.spec.name!r} is gone", next_step="make it again")
         if self.frozen():
@@ -275,6 +277,10 @@ class ProcessSandbox:
         return build_tree(
             environment, workdir=workdir, progress=progress, level=self.level.value, default_path=usable_path()
         )
+
+    def pull(self, reference: str, *, workdir: str | None, timeout: float, progress: Progress) -> Image:  # noqa: ARG002 - none is fetched
+        """Refuse: images are an engine's."""
+        raise InputError(f"only an engine can fetch the image {reference}", next_step="use --sandbox docker")
 
     def create(self, spec: BoxSpec) -> Box:
         """Make a box; what it will own is written to disk before it exists, so `sweep` finds it."""

@@ -330,6 +330,18 @@ class TaskConfig(HarborTable):
         return self.agent.network_mode or self.environment.network
 
     @property
+    def work_hosts(self) -> list[str]:
+        """Allowed hosts of the workspace; empty unless its network is an allow-list."""
+        said = self.agent if self.agent.network_mode else self.environment
+        return said.allowed_hosts or []
+
+    @property
+    def judge_hosts(self) -> list[str]:
+        """Allowed hosts of the judge; empty unless its network is an allow-list."""
+        said = self.verifier if self.verifier.network_mode else self.environment
+        return said.allowed_hosts or []
+
+    @property
     def judge_network(self) -> NetworkMode:
         """Network of the judge."""
         return self.verifier.network_mode or self.environment.network

@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.base import Box, BoxSpec, Exit, Image, Limits, Mount, Placement, Process, Role, Sandbox
+from harness.sandbox.base import (
+    NO_NETWORK,
+    Box,
+    BoxSpec,
+    Exit,
+    Image,
+    Limits,
+    Mount,
+    Network,
+    Placement,
+    Process,
+    Role,
+    Sandbox,
+)
 from harness.sandbox.namespaces import NamespaceSandbox
 from harness.sandbox.process import ProcessSandbox
 
@@ -55,7 +68,7 @@ class Bench:
         role: Role = Role.WORK,
         mounts: tuple[Mount, ...] = (),
         limits: Limits | None = None,
-        network: bool = False,
+        network: Network = NO_NETWORK,
         env: dict[str, str] | None = None,
         placement: Placement | None = None,
         over: Box | None = None,

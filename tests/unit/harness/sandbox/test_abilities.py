@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import RsiError
 from harness.sandbox import abilities, boxfolder, cgroups
-from harness.sandbox.base import BoxSpec, Image, Limits, Mount, Placement, Role
+from harness.sandbox.base import BoxSpec, Image, Limits, Mount, Network, Placement, Reach, Role
 from harness.sandbox.doctor import doctor
 from harness.sandbox.namespaces import NamespaceSandbox
 from harness.sandbox.process import ProcessSandbox
@@ -55,7 +55,7 @@ def test_descriptions_say_what_is_not_isolated(home):
 
 def test_a_spec_is_read_back_as_it_was_written():
     spec = BoxSpec(
-        "run", "work", Role.JUDGE, Image("d", "/app", {"A": "ü"}, ("note",)), network=True,
+        "run", "work", Role.JUDGE, Image("d", "/app", {"A": "ü"}, ("note",)), network=Network(Reach.PUBLIC),
         limits=Limits(1.5, 100, 20, 30), mounts=(Mount(Path("/a"), "/b", read_only=False),), env={"B": "2"},
         placement=Placement(Path("/tree"), ("x",)),
     )  # fmt: skip

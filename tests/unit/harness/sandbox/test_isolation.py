@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox import cgroups
-from harness.sandbox.base import Exit, Limits, Mount, Role
+from harness.sandbox.base import Exit, Limits, Mount, Network, Reach, Role
 
 ROOTLESS = os.geteuid() != 0
 BOUNDED = {"memory", "pids"} <= set(cgroups.plan("probe").folders)
@@ -50,7 +50,9 @@ def test_there_is_no_network_but_the_boxes_own_loopback(apart):
 
 
 def test_a_box_with_network_sees_the_hosts_devices(apart):
-    done, text = apart.run(apart.box(network=True), "cat /proc/net/dev; cat /etc/resolv.conf >/dev/null")
+    done, text = apart.run(
+        apart.box(network=Network(Reach.PUBLIC)), "cat /proc/net/dev; cat /etc/resolv.conf >/dev/null"
+    )
     assert done.code == 0
     assert len(text.splitlines()) == len(Path("/proc/net/dev").read_text().splitlines())
 
@@ -335,7 +337,7 @@ def test_a_box_with_network_reaches_no_abstract_socket_of_the_host(apart):
     with socket.socket(socket.AF_UNIX) as host:
         host.bind("\0rsi-host")
         host.listen()
-        done, text = apart.run(apart.box(network=True), f'python3 -c "{script}"')
+        done, text = apart.run(apart.box(network=Network(Reach.PUBLIC)), f'python3 -c "{script}"')
     assert done == Exit(0), text
     if tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 12):
         assert text.split() == ["connected", "PermissionError"]
