@@ -28,6 +28,7 @@ from harness.sandbox.base import (
     Process,
     Role,
     Sandbox,
+    Unavailable,
 )
 from harness.task.contract import Contract
 from harness.task.digest import digest_tree
@@ -111,7 +112,7 @@ def judge_once(court: Court, candidate: Candidate, *, label: str, logs: Path, se
                 max_output=MAX_OUTPUT,
             )
             end = wait(process, court.timeout, JudgeDisk(box, court.limits.storage_mb).guard(watch))
-    except StopRequested:  # no fault of anybody: the judging is repeated after a resume
+    except (StopRequested, Unavailable):  # no word about this candidate: the judging is repeated after a resume
         raise
     except OverUse:
         return Finding(

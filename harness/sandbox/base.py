@@ -11,8 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from harness.errors import RsiError
+
 Progress = Callable[[str], None]
 """Is told one line of what goes on."""
+
+
+class Unavailable(RsiError):
+    """The sandbox as a whole cannot work: a run stops and can be resumed, and nobody gets a verdict for it."""
 
 
 class Level(StrEnum):

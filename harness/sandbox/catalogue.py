@@ -3,7 +3,7 @@
 from harness.errors import InputError
 from harness.sandbox.base import Lack, Level, Sandbox
 
-KNOWN = ("local", "fake")
+KNOWN = ("local", "docker", "fake")
 
 
 def find(name: str, *, level: str | None = None) -> Sandbox:
@@ -14,6 +14,12 @@ def find(name: str, *, level: str | None = None) -> Sandbox:
         from harness.sandbox.fake import FakeSandbox  # here, as real runs need none
 
         return FakeSandbox()
+    if name == "docker":
+        if level is not None:
+            raise InputError(f"the docker sandbox has no level {level!r}", next_step="leave --level out")
+        from harness.sandbox.docker.engine import DockerSandbox  # here, so that the others do not load it
+
+        return DockerSandbox()
     if level is None:
         return strongest_local()[0]
     if level == Level.NAMESPACES:

@@ -63,6 +63,14 @@ class Instruction:
 
 def read(file: Path) -> list[Instruction]:
     """Return the instructions of a Dockerfile; one stage alone, nothing that cannot be carried out locally."""
+    found = outline(file)
+    _check_directives(file.read_text("utf-8"), file)
+    _check(found, file)
+    return found
+
+
+def outline(file: Path) -> list[Instruction]:
+    """Return the instructions of a Dockerfile, whatever they are; only an engine can carry all of them out."""
     try:
         raw = file.read_bytes()
         text = raw[:_MAX_BYTES].decode("utf-8")
@@ -74,14 +82,11 @@ def read(file: Path) -> list[Instruction]:
         raise InputError(f"the Dockerfile cannot be read: {error}", where=str(file)) from error
     if len(raw) > _MAX_BYTES:
         raise InputError("the Dockerfile is larger than 1 MiB", where=str(file))
-    _check_directives(text, file)
-    found = [
+    return [
         Instruction(part["instruction"].upper(), part["value"], part["startline"] + 1, file)
         for part in _structure(text)
         if part["instruction"] != "COMMENT"
     ]
-    _check(found, file)
-    return found
 
 
 def _structure(text: str) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from harness.sandbox.base import BoxSpec, Image, Mount, Progress
 from harness.sandbox.build import Settings, look_up_copy
 from harness.sandbox.context import Context
 from harness.sandbox.dockerfile import Instruction, read, words
+from harness.sandbox.laying import lay_over
 from harness.sandbox.placing import Look, Tree
 
 _RUN = (
@@ -103,9 +104,7 @@ class BoxTree:
         if self.spec.placement is not None:
             place = os.open(workdir, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                copy_tree(self.spec.placement.tree, workdir)
-                for path in self.spec.placement.remove:
-                    _remove(place, path)
+                lay_over(self.spec.placement, place)
             finally:
                 os.close(place)
 
@@ -156,24 +155,3 @@ def copy_tree(source: Path, target: Path) -> None:
             if os.path.lexists(goal):
                 goal.unlink()
             shutil.copy2(path, goal, follow_symlinks=False)
-
-
-def _remove(place: int, path: str) -> None:
-    """Remove a path below a folder without following links; what is not there is no error."""
-    *folders, name = [part for part in path.split("/") if part not in {"", "."}]
-    if ".." in folders or name == "..":
-        raise RsiError(f"{path!r} leaves the workdir")
-    held = os.dup(place)
-    try:
-        for folder in folders:
-            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held)
-            os.close(held)
-            held = inner
-        if stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=held)
-        else:
-            os.unlink(name, dir_fd=held)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    finally:
-        os.close(held)

@@ -14,9 +14,11 @@ def open_output(path: str) -> int:
 class Pump:
     """One pipe and the file it is copied to."""
 
-    def __init__(self, source: int, output: int, room: int) -> None:
-        os.set_blocking(source, False)
-        self.source: int | None = source
+    def __init__(self, source: int | None, output: int, room: int) -> None:
+        """`source` is None where the bytes are given to `keep` by somebody who reads them elsewhere."""
+        if source is not None:
+            os.set_blocking(source, False)
+        self.source = source
         self.output = output
         self.room = room
         self.cut = False
@@ -33,10 +35,11 @@ class Pump:
             os.close(self.source)
             self.source = None
             return False
-        self._keep(chunk)
+        self.keep(chunk)
         return True
 
-    def _keep(self, chunk: bytes) -> None:
+    def keep(self, chunk: bytes) -> None:
+        """Write as much of these bytes as there is room for; say once in the file that the rest is left out."""
         kept = chunk[: self.room]
         lost = len(chunk) > self.room
         try:

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from harness.sandbox.base import (
     Role,
     Sandbox,
 )
+from harness.sandbox.docker.engine import DockerSandbox
 from harness.sandbox.namespaces import NamespaceSandbox
 from harness.sandbox.process import ProcessSandbox
 
@@ -118,11 +119,15 @@ def _namespaces_or_skip() -> NamespaceSandbox:
     return sandbox
 
 
-@pytest.fixture(params=["namespaces", "process"])
+@pytest.fixture(params=["namespaces", "process", pytest.param("docker", marks=pytest.mark.docker)])
 def bench(request: pytest.FixtureRequest, home: Path) -> Iterator[Bench]:
     """Give a bench of every sandbox that runs real commands."""
-    sandbox: Sandbox = _namespaces_or_skip() if request.param == "namespaces" else ProcessSandbox()
-    yield from _bench(sandbox, home)
+    makers: dict[str, Callable[[], Sandbox]] = {
+        "namespaces": _namespaces_or_skip,
+        "process": ProcessSandbox,
+        "docker": DockerSandbox,
+    }
+    yield from _bench(makers[request.param](), home)
 
 
 @pytest.fixture

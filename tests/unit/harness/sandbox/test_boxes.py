@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, RsiError
-from harness.sandbox.base import Exit, Limits, Mount, Placement, Role
+from harness.sandbox.base import Exit, Level, Limits, Mount, Placement, Role
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -205,7 +205,11 @@ def test_the_workdir_is_opened_without_following_links(bench):
     held = box.workdir_fd()
     assert os.listdir(held) == ["file"]  # noqa: PTH208 - a descriptor, no path
     os.close(held)
-    bench.run(box, f"cd {box.path('/')}; mv app elsewhere; ln -s /etc app", "swap")
+    done, _ = bench.run(box, f"cd {box.path('/')}; mv app elsewhere && ln -s /etc app", "swap")
+    if bench.sandbox.level is Level.CONTAINER:  # there the workdir is a mount, which cannot be moved
+        assert done.code != 0
+        os.close(box.workdir_fd())
+        return
     with pytest.raises(RsiError, match="workdir"):
         box.workdir_fd()
 
@@ -239,7 +243,7 @@ ENGINE = textwrap.dedent(
     from harness.sandbox import get_sandbox
     from harness.sandbox.base import BoxSpec, Role, Limits
     level, environment, out = sys.argv[1:]
-    sandbox = get_sandbox("local", level=level)
+    sandbox = get_sandbox("docker") if level == "container" else get_sandbox("local", level=level)
     image = sandbox.build(Path(environment), workdir=None, timeout=60, progress=lambda _: None)
     box = sandbox.create(BoxSpec("run", "work", Role.WORK, image, limits=Limits(memory_mb=1024)))
     box.start("agent", ["sh", "-c", "echo begun; sleep 1; echo ended; exit 5"], output=Path(out))
@@ -275,12 +279,12 @@ def test_sweep_leaves_no_process_and_no_folder(bench):
     for name in ("one", "two"):
         bench.begin(bench.box(name, image=image), "setsid sleep 1000 & sleep 1000", name)
     (bench.folder / "home" / "boxes" / "run" / "unfinished").mkdir()
-    before = Path("/proc/self/mountinfo").read_text()
+    before = Path("/proc/self/mountinfo").read_text().splitlines()
     removed = bench.sandbox.sweep("run")
     assert len(removed) == 3
     assert not (bench.folder / "home" / "boxes" / "run").exists()
     assert bench.sandbox.attach("run", "one") is None
-    assert Path("/proc/self/mountinfo").read_text() == before
+    assert set(Path("/proc/self/mountinfo").read_text().splitlines()) <= set(before)
     assert not _commands_with(str(bench.folder))
     assert bench.sandbox.sweep("run") == []
     bench.made[0].remove()
