@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: setup test check package projects docs demo bench clean-demo
+.PHONY: setup test check package docker projects docs demo bench clean-demo
 
 setup: .venv/installed
 
@@ -18,8 +18,11 @@ setup: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
 	@touch $@
 
+# ONLY narrows what is run, for a second look at what failed.
+APART := packaging or projects or docker or deep or harbor or model
+
 test: setup
-	$(BIN)/python -m pytest -n $(JOBS) --timeout 120 -m "not packaging and not projects"
+	$(BIN)/python -m pytest -n $(JOBS) --timeout 300 -m "not ($(APART))" $(ONLY)
 
 check: setup
 	$(BIN)/ruff check .
@@ -29,7 +32,11 @@ check: setup
 
 # Builds the wheel, installs it elsewhere and runs it there.
 package: setup
-	$(BIN)/python -m pytest -m packaging --timeout 300
+	$(BIN)/python -m pytest -m packaging --timeout 600 $(ONLY)
+
+# Needs an engine, and its image rsi-base:bookworm: `.ci/with-docker make docker` brings both.
+docker: setup
+	$(BIN)/python -m pytest -m "docker and not deep" --timeout 600 $(ONLY)
 
 # Authors, checks and runs tasks from real public projects; RSI_TEST_PROJECTS names the folder that holds or gets them.
 projects: setup

@@ -16,21 +16,28 @@ from harness.run.folder import RunFolder
 from harness.run.journal import Journal
 from harness.run.plan import Plan
 from harness.run.state import Kind
+from harness.sandbox.docker.engine import DockerSandbox
 
-ALLOWED_TO_SKIP = {"projects", "torch", "machine"}
+ALLOWED_TO_SKIP = {"projects", "torch", "machine", "harbor", "model"}
 """Markers of tests that say what they need, as a reason that begins with `needs` does; any other skip fails in CI."""
 
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "RSI_RUN", "RSI_TASK", "RSI_LEVEL", "RSI_SEED", "RSI_MAILBOX")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of public projects unless a folder for them is named."""
-    if os.environ.get("RSI_TEST_PROJECTS"):
-        return
-    skip = pytest.mark.skip(reason="RSI_TEST_PROJECTS is not set")
+    """Skip tests of public projects unless a folder for them is named, and tests of containers without an engine."""
+    if not os.environ.get("RSI_TEST_PROJECTS"):
+        _skip(items, "projects", "RSI_TEST_PROJECTS is not set")
+    if any(item.get_closest_marker("docker") for item in items):
+        lacks = DockerSandbox().lacks()
+        if lacks:
+            _skip(items, "docker", f"needs Docker: {lacks[0].what}")
+
+
+def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
     for item in items:
-        if item.get_closest_marker("projects"):
-            item.add_marker(skip)
+        if item.get_closest_marker(marker):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,7 +47,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     said = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
     marked = any(item.get_closest_marker(name) for name in ALLOWED_TO_SKIP)
     expected = hasattr(report, "wasxfail") or marked or said.startswith("Skipped: needs ")
-    if report.skipped and not expected and os.environ.get("CI") == "true":
+    wanted = os.environ.get("RSI_TEST_DOCKER") == "1" and said.startswith("Skipped: needs Docker:")
+    if report.skipped and (wanted or (not expected and os.environ.get("CI") == "true")):
         report.outcome = "failed"
         report.longrepr = f"skipped in CI without a marker that allows it: {report.longrepr}"
     return report
