@@ -19,12 +19,11 @@ from harness.run.judging import Candidate, Court, judge
 from harness.run.recorder import Recorder
 from harness.run.scoring import score_of
 from harness.run.seeds import judge_seed
-from harness.run.setting import Setting
+from harness.run.setting import Setting, planned_sandbox
 from harness.run.state import Kind, Submission
 from harness.run.store.snapshot import Snapshot
 from harness.run.store.walker import CandidateFault
 from harness.run.verdict import Finding
-from harness.sandbox import get_sandbox
 from harness.sandbox.base import Sandbox
 from harness.task.digest import digest_tree
 from harness.task.task import Task
@@ -57,7 +56,7 @@ def judge_again(folder: RunFolder, numbers: list[int] | None, tell: Tell, *, tes
         try:
             chosen = _chosen(recorder, numbers)
             source = tests or Path(plan.task_folder) / "tests"
-            setting = Setting.of(folder, plan, get_sandbox(plan.sandbox, level=plan.level), tell, lambda: None)
+            setting = Setting.of(folder, plan, planned_sandbox(plan), tell, lambda: None)
             with tempfile.TemporaryDirectory(prefix="rsi-tests-") as temporary:
                 court = _court(setting, source if source.is_dir() else folder.tests, Path(temporary), tell)
                 return [_again(setting, recorder, court, number) for number in chosen]

@@ -3,7 +3,7 @@
 from harness import paths
 from harness.errors import RefusedError
 from harness.run.folder import RunFolder
-from harness.sandbox import get_sandbox
+from harness.run.setting import planned_sandbox
 from harness.sandbox.boxfolder import remove_tree
 
 
@@ -26,7 +26,7 @@ def clean(folder: RunFolder, *, delete: bool, dry: bool) -> list[str]:
         raise RefusedError(f"run {folder.name} is working", where=str(folder.path), next_step=f"rsi stop {folder.name}")
     left = _boxes(folder)
     if not dry:
-        left = get_sandbox("local").sweep(folder.name)
+        left = planned_sandbox(folder.read_plan()).sweep(folder.name)
         for part in (folder.path / "trees", folder.stop_flag):
             remove_tree(part)
     if delete:

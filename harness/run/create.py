@@ -37,6 +37,10 @@ PLAIN_HOURS = 24.0
 """Bound of a plain Harbor task whose file names no agent time."""
 
 
+_SANDBOXES = {Level.FAKE: "fake", Level.CONTAINER: "docker"}
+"""Names of the sandboxes that have one level each."""
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What the command line may set; None takes the task's own value."""
@@ -133,7 +137,7 @@ def check_run(task: Task, agent: Agent, sandbox: Sandbox, wishes: Wishes) -> dic
     return {
         "task": task.name,
         "agent": agent.name,
-        "sandbox": f"local, level {sandbox.level}",
+        "sandbox": f"{_SANDBOXES.get(sandbox.level, 'local')}, level {sandbox.level}",
         "submissions": submissions,
         "hours": hours,
         "judge_timeout_sec": task.config.verifier.timeout_sec,
@@ -201,7 +205,7 @@ def _plan(
         task_digest=task.digest,
         tests_digest=tests_digest,
         image=image.digest,
-        image_facts={"workdir": image.workdir, "env": dict(image.env), "notes": list(image.notes)},
+        image_facts={"workdir": image.workdir, "env": dict(image.env), "notes": list(image.notes), "user": image.user},
         resources={
             "cpus": config.environment.cpus,
             "memory_mb": config.environment.memory_mb,
@@ -211,7 +215,7 @@ def _plan(
         },
         agent=agent.name,
         agent_command=command,
-        sandbox="fake" if sandbox.level is Level.FAKE else "local",
+        sandbox=_SANDBOXES.get(sandbox.level, "local"),
         level=str(sandbox.level),
         isolation=tuple(sandbox.describe()),
         contract=contract.model_dump(mode="json") if contract else None,

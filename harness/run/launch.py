@@ -10,9 +10,8 @@ from harness.agents import get_agent
 from harness.errors import Interrupted
 from harness.run.engine import Engine
 from harness.run.folder import RunFolder
+from harness.run.setting import planned_sandbox
 from harness.run.state import State, Status
-from harness.sandbox import get_sandbox
-from harness.sandbox.base import Level
 
 
 def work_on(folder: RunFolder, tell: Callable[[str], None]) -> State:
@@ -23,7 +22,7 @@ def work_on(folder: RunFolder, tell: Callable[[str], None]) -> State:
         RsiError: when it failed.
     """
     plan = folder.read_plan()
-    sandbox = get_sandbox(plan.sandbox, level=None if plan.level == Level.FAKE else plan.level)
+    sandbox = planned_sandbox(plan)
     agent = get_agent(plan.agent, plan.agent_command)
     stop = threading.Event()
     with _signals(stop, tell):

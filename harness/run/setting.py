@@ -13,6 +13,7 @@ from harness.run.recorder import Recorder
 from harness.run.state import Kind
 from harness.run.store.snapshot import SnapshotStore
 from harness.run.verdict import Verdict
+from harness.sandbox import get_sandbox
 from harness.sandbox.base import Image, Limits, Sandbox
 from harness.task.contract import Contract
 
@@ -37,7 +38,7 @@ class Setting:
         """Build the parts that a plan names."""
         contract = Contract.model_validate_json(json.dumps(plan.contract)) if plan.contract is not None else None
         facts = plan.image_facts
-        image = Image(plan.image, facts["workdir"], facts["env"], tuple(facts["notes"]))
+        image = Image(plan.image, facts["workdir"], facts["env"], tuple(facts["notes"]), facts.get("user", ""))
         court = Court(
             run=plan.run,
             sandbox=sandbox,
@@ -66,6 +67,11 @@ class Setting:
             watch=self.watch,
             tell=self.tell,
         )
+
+
+def planned_sandbox(plan: Plan) -> Sandbox:
+    """Return the sandbox that a run was planned for."""
+    return get_sandbox(plan.sandbox, level=plan.level if plan.sandbox == "local" else None)
 
 
 def limits_of(plan: Plan) -> Limits:

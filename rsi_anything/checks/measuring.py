@@ -29,7 +29,7 @@ SEED = 20_000
 def sandbox_of(context: Context) -> Sandbox:
     """Return the sandbox the person asked for, else the strongest there is."""
     found: Any = context.options.get("sandbox")
-    return found if found is not None else get_sandbox("local", level=context.options.get("level"))
+    return found if found is not None else get_sandbox("local")
 
 
 def image_of(task: Task, context: Context) -> Image:

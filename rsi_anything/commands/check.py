@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rsi_anything.commands import numbers
+from rsi_anything.commands import numbers, sandboxes
 
 RUNGS = ("contract", "lint", "build", "baseline", "floor", "attacks", "headroom")
 
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--repeats", type=numbers.count, metavar="N", help="judgings of the solution for the noise (3)")
     parser.add_argument("--tries", type=numbers.count, metavar="N", help="submissions of the short search (4)")
     parser.add_argument("--no-record", action="store_true", help="do not write what was measured into task.toml")
-    parser.add_argument("--level", choices=("namespaces", "process"), help="isolation level")
+    sandboxes.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     from rsi_anything.checks.ladder import Context, check
     from rsi_anything.commands.output import emit, emit_json, talk
 
-    options = {"repeats": args.repeats, "tries": args.tries, "record": not args.no_record, "level": args.level}
+    options = {"repeats": args.repeats, "tries": args.tries, "record": not args.no_record}
+    options["sandbox"] = sandboxes.chosen(args)
     context = Context(progress=lambda line: talk(args, line), options=options)
     report = check(Path(args.task), args.only, context)
     if args.json:

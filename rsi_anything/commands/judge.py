@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rsi_anything.commands import numbers
+from rsi_anything.commands import numbers, sandboxes
 
 
 def add_parser(subparsers: Any) -> None:
@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--all", action="store_true", help="every submission that has a snapshot")
     parser.add_argument("--task", metavar="TASK", help="folder of the task that the candidate is for")
     parser.add_argument("--seed", type=numbers.seed, default=1, metavar="N", help="the judge's seed for a folder (1)")
-    parser.add_argument("--level", choices=("namespaces", "process"), help="isolation level for a folder")
+    sandboxes.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +86,6 @@ def _words(one: Any) -> str:
 def _folder(args: argparse.Namespace) -> int:
     from harness.errors import InputError
     from harness.run.again import judge_folder
-    from harness.sandbox import get_sandbox
     from harness.task.load import load_task
     from rsi_anything.commands.output import emit, emit_json, talk
 
@@ -95,7 +94,7 @@ def _folder(args: argparse.Namespace) -> int:
             "the candidate must be a folder", where=args.what, next_step="name a folder with the candidate's files"
         )
     task = load_task(Path(args.task))
-    sandbox = get_sandbox("local", level=args.level)
+    sandbox = sandboxes.chosen(args)
     finding = judge_folder(task, Path(args.what), sandbox, seed=args.seed, tell=lambda line: talk(args, line))
     if args.json:
         emit_json({"verdict": finding.verdict, "metric": finding.metric, "message": finding.message})

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rsi_anything.commands import numbers
+from rsi_anything.commands import numbers, sandboxes
 
 if TYPE_CHECKING:
     from harness.run.create import Wishes
@@ -30,9 +30,7 @@ def add_parser(subparsers: Any) -> None:
         "--seed", type=numbers.seed, metavar="N", help="secret seed of the run; drawn at random by default"
     )
     parser.add_argument("--name", metavar="NAME", help="name of the run; two words are made up by default")
-    parser.add_argument(
-        "--level", choices=("namespaces", "process"), help="isolation level; the strongest there is by default"
-    )
+    sandboxes.add_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print what would be run, and run nothing")
     parser.add_argument("agent_command", nargs="*", metavar="-- COMMAND", help="what the script agent runs")
 
@@ -42,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
     from harness.agents import get_agent
     from harness.report.rows import level_words
     from harness.run.create import Wishes, check_run, create_run
-    from harness.sandbox import get_sandbox
     from harness.task.load import load_task
     from rsi_anything.commands.ending import take_to_its_end
     from rsi_anything.commands.output import emit, emit_json, talk
@@ -50,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     _check_agent(args.agent)
     task = load_task(Path(args.task))
     agent = get_agent(args.agent, args.agent_command)
-    sandbox = get_sandbox("local", level=args.level)
+    sandbox = sandboxes.chosen(args)
     wishes = Wishes(args.submissions, args.hours, args.seed, args.name, weak=args.level == "process")
     # Whatever is wrong with the request is said first: the image may take long to build.
     facts = check_run(task, agent, sandbox, wishes)
