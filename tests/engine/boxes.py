@@ -4,6 +4,13 @@ from pathlib import Path
 
 from harness import paths
 from harness.run.state import State
+from harness.sandbox import get_sandbox
+from harness.sandbox.base import Sandbox
+
+
+def sandbox_at(level: str) -> Sandbox:
+    """Return the sandbox of a level."""
+    return get_sandbox("docker") if level == "container" else get_sandbox("local", level=level)
 
 
 def verdicts(state: State) -> list[tuple[str, float | None, float | None]]:

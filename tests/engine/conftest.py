@@ -102,7 +102,7 @@ def tiny_task(tmp_path: Path) -> Callable[..., Path]:
         files = {
             "task.toml": toml,
             "instruction.md": "Make the number in value.txt small.\n",
-            "environment/Dockerfile": "FROM scratch\nWORKDIR /app\nCOPY app/ /app/\n",
+            "environment/Dockerfile": "FROM base\nWORKDIR /app\nCOPY app/ /app/\n",
             "environment/app/value.txt": "value = 50\n",
             "environment/app/frozen.txt": "must stay\n",
             "solution/solve.sh": "#!/bin/sh\necho 'value = 50' > value.txt\n",
@@ -130,6 +130,14 @@ def namespaces() -> None:
     lacks = get_sandbox("local", level="namespaces").lacks()
     if lacks:
         pytest.skip(f"needs namespaces: {lacks[0].what}")
+
+
+@pytest.fixture(params=["namespaces", pytest.param("container", marks=pytest.mark.docker)])
+def level(request: pytest.FixtureRequest) -> str:
+    """Return each level at which a judge is apart from the host."""
+    if request.param == "namespaces":
+        request.getfixturevalue("namespaces")
+    return str(request.param)
 
 
 @pytest.fixture

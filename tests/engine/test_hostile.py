@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from boxes import leftovers, processes_of, verdicts
+from boxes import leftovers, processes_of, sandbox_at, verdicts
 
 from harness import paths
 from harness.agents import get_agent
@@ -22,7 +23,7 @@ from harness.run.folder import RunFolder
 from harness.run.journal import read_events, verify
 from harness.run.launch import work_on
 from harness.run.state import Kind, State, Status, fold
-from harness.sandbox import get_sandbox
+from harness.sandbox.docker import names
 from harness.task.load import load_task
 
 BEGIN = """
@@ -31,6 +32,10 @@ value() { rm -rf value.txt; echo "value = $1" > value.txt; }
 tidy() { rm -rf 2>/dev/null notes frozen.txt value.txt; echo 'must stay' > frozen.txt; value 50; }
 hand_in() { rsi-submit -m "$1" || true; }
 """
+
+
+APART = ("namespaces", "container")
+"""Levels at which a box is apart from the host."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Trick:
     metric: float | None = None
     said: str = ""
     """What the message to the agent must hold."""
-    levels: tuple[str, ...] = ("namespaces", "process")
+    levels: tuple[str, ...] = ("namespaces", "process", "container")
 
 
 FILES = [
@@ -105,7 +110,7 @@ FILES = [
         "scored",
         42.0,
     ),
-    Trick("unreadable", "mkdir -m 000 notes; value 43", "scored", 43.0, levels=("namespaces",)),
+    Trick("unreadable", "mkdir -m 000 notes; value 43", "scored", 43.0, levels=APART),
 ]
 
 PROCESSES = [
@@ -144,10 +149,10 @@ END
         value 46""",
         "scored",
         46.0,
-        levels=("namespaces",),
+        levels=APART,
     ),
     Trick("a workdir that is gone", "rm -rf /app/* /app; mkdir -p /app; cd /app; tidy; value 47", "scored", 47.0,
-          levels=("namespaces",)),
+          levels=APART),
 ]  # fmt: skip
 
 
@@ -161,7 +166,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(params=["namespaces", "process"])
+@pytest.fixture(params=["namespaces", "process", pytest.param("container", marks=pytest.mark.docker)])
 def level(request: pytest.FixtureRequest) -> str:
     """Each level of `local`."""
     if request.param == "namespaces":
@@ -176,7 +181,7 @@ def run_tricks(task: Path, level: str, tricks: list[Trick]) -> tuple[RunFolder, 
         lines += ["tidy", trick.script.strip(), f"hand_in '{trick.name}'"]
     lines += ["tidy", "value 30", "hand_in honest", "exit 0"]
     command = ("sh", "-c", "\n".join(lines))
-    agent, sandbox = get_agent("script", command), get_sandbox("local", level=level)
+    agent, sandbox = get_agent("script", command), sandbox_at(level)
     wishes = Wishes(submissions=100, seed=7, name=f"tricks-{level}", weak=True)
     folder = create_run(load_task(task), agent, command, sandbox, wishes, lambda line: None)
     return folder, work_on(folder, lambda line: None)
@@ -224,7 +229,7 @@ def test_processes_that_stay_and_a_mailbox_under_fire(tiny_task: Callable[..., P
 def test_a_stop_leaves_no_process_and_the_run_goes_on(tiny_task: Callable[..., Path], home: Path, level: str) -> None:
     script = BEGIN + "value 40; hand_in forty; (setsid sh -c 'while sleep 0.1; do :; done' stay-behind &); sleep 600"
     command = ("sh", "-c", script)
-    agent, sandbox = get_agent("script", command), get_sandbox("local", level=level)
+    agent, sandbox = get_agent("script", command), sandbox_at(level)
     wishes = Wishes(seed=7, name=f"stopped-{level}", weak=True)
     folder = create_run(load_task(tiny_task()), agent, command, sandbox, wishes, lambda line: None)
     told: list[str] = []
@@ -251,7 +256,7 @@ def test_a_stop_leaves_no_process_and_the_run_goes_on(tiny_task: Callable[..., P
 def test_a_stop_while_a_judge_works(tiny_task: Callable[..., Path], home: Path, level: str) -> None:
     script = BEGIN + "value slow; hand_in slow; value 30; hand_in thirty; exit 0"
     command = ("sh", "-c", script)
-    agent, sandbox = get_agent("script", command), get_sandbox("local", level=level)
+    agent, sandbox = get_agent("script", command), sandbox_at(level)
     wishes = Wishes(seed=7, name=f"halted-{level}", weak=True)
     folder = create_run(load_task(tiny_task(verifier_sec=20)), agent, command, sandbox, wishes, lambda line: None)
 
@@ -275,15 +280,19 @@ def test_a_stop_while_a_judge_works(tiny_task: Callable[..., Path], home: Path, 
     assert leftovers(folder.name) == []
 
 
-def test_a_dead_workspace_goes_on_with_its_files(tiny_task: Callable[..., Path], home: Path, namespaces: None) -> None:
+@pytest.mark.parametrize("level", ["namespaces", pytest.param("container", marks=pytest.mark.docker)], indirect=True)
+def test_a_dead_workspace_goes_on_with_its_files(tiny_task: Callable[..., Path], home: Path, level: str) -> None:
     command = ("sh", "-c", "echo 'value = 20' > value.txt; rm frozen.txt; echo ready; sleep 600")
-    agent, sandbox = get_agent("script", command), get_sandbox("local", level="namespaces")
+    agent, sandbox = get_agent("script", command), sandbox_at(level)
     wishes = Wishes(seed=7, name="dead")
     folder = create_run(load_task(tiny_task()), agent, command, sandbox, wishes, lambda line: None)
 
     def kill_when_ready() -> None:
         while not (folder.agent_log.exists() and "ready" in folder.agent_log.read_text()):
             time.sleep(0.01)
+        if level == "container":
+            subprocess.run(["docker", "kill", names.thing(sandbox.attach(folder.name, "work").spec)], check=True)
+            return
         keeper = int((paths.home() / "boxes" / folder.name / "work" / "keeper").read_text().split()[0])
         os.kill(keeper, 9)
 

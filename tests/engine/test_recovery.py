@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from boxes import leftovers, sandbox_at  # lies beside this file
 
 from harness import paths
 from harness.agents import get_agent
@@ -17,7 +18,6 @@ from harness.run.folder import RunFolder
 from harness.run.journal import read_events, verify
 from harness.run.launch import work_on
 from harness.run.state import Kind, State, Status, fold
-from harness.sandbox import get_sandbox
 from harness.task.load import load_task
 
 # A score, an invalid candidate, a violation, and a score again.
@@ -37,7 +37,7 @@ from pathlib import Path
 from harness.agents import get_agent
 from harness.run.engine import Engine
 from harness.run.folder import RunFolder
-from harness.sandbox import get_sandbox
+from harness.run.setting import planned_sandbox
 
 folder, kind, left = RunFolder(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
 plan = folder.read_plan()
@@ -48,7 +48,7 @@ def observe(event, state):
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Engine(folder, get_sandbox("local", level=plan.level), get_agent(plan.agent, plan.agent_command),
+Engine(folder, planned_sandbox(plan), get_agent(plan.agent, plan.agent_command),
        tell=lambda line: None, observe=observe).run()
 """
 
@@ -74,10 +74,10 @@ EACH_SUBMISSION = [
 CASES = [(kind, 1) for kind in (*ONCE, *EACH_SUBMISSION)] + [(Kind.SNAPSHOT_TAKEN, 3), (Kind.JUDGING_ENDED, 3)]
 
 
-def plan_run(task: Path, name: str) -> RunFolder:
+def plan_run(task: Path, level: str, name: str) -> RunFolder:
     """Plan a run of the agent above, without measurements of earlier runs: every run has the same events."""
     shutil.rmtree(paths.home() / "controls", ignore_errors=True)
-    sandbox = get_sandbox("local", level="namespaces")
+    sandbox = sandbox_at(level)
     command = ("sh", "-c", AGENT)
     wishes = Wishes(submissions=10, seed=7_000_000_007, name=name)
     return create_run(load_task(task), get_agent("script", command), command, sandbox, wishes, lambda line: None)
@@ -86,27 +86,12 @@ def plan_run(task: Path, name: str) -> RunFolder:
 def kill_after(folder: RunFolder, kind: str, count: int) -> "subprocess.CompletedProcess[str]":
     """Let an engine work and kill it right after the count-th event of a kind is on disk."""
     command = [sys.executable, "-c", KILLER, str(folder.path), kind, str(count)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def outcome(state: State) -> list[tuple[str, float | None, float | None]]:
     """Return verdict, metric and score of each submission."""
     return [(str(one.verdict), one.metric, one.score) for one in state.submissions]
-
-
-def leftovers(run: str) -> list[str]:
-    """Return what is left of a run on this machine besides its folder."""
-    boxes = [str(path) for path in (paths.home() / "boxes").glob(f"{run}/*")]
-    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if run in line]
-    processes = []
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (each / "cmdline").read_bytes().decode("utf-8", "replace")
-        except OSError:
-            continue
-        if f"/boxes/{run}" in words:
-            processes.append(words)
-    return boxes + mounts + processes
 
 
 def assert_as_undisturbed(folder: RunFolder, state: State) -> None:
@@ -119,9 +104,9 @@ def assert_as_undisturbed(folder: RunFolder, state: State) -> None:
     assert leftovers(folder.name) == []
 
 
-def test_undisturbed(tiny_task: Callable[..., Path], namespaces: None) -> None:
+def test_undisturbed(tiny_task: Callable[..., Path], level: str) -> None:
     """The run that the others are held against: verdicts, one commit a submission, no secret in sight of the agent."""
-    folder = plan_run(tiny_task(), "calm")
+    folder = plan_run(tiny_task(), level, "calm")
     state = work_on(folder, lambda line: None)
     assert_as_undisturbed(folder, state)
     log = subprocess.run(
@@ -140,18 +125,18 @@ def test_undisturbed(tiny_task: Callable[..., Path], namespaces: None) -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), CASES)
-def test_killed_after(kind: Kind, count: int, tiny_task: Callable[..., Path], namespaces: None) -> None:
+def test_killed_after(kind: Kind, count: int, tiny_task: Callable[..., Path], level: str) -> None:
     """The engine dies right after an event is on disk."""
-    folder = plan_run(tiny_task(), f"killed-{kind.value}".replace("_", "-"))
+    folder = plan_run(tiny_task(), level, f"killed-{kind.value}".replace("_", "-"))
     killed = kill_after(folder, kind.value, count)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert [event["kind"] for event in read_events(folder.journal)][-1] == kind
     assert_as_undisturbed(folder, work_on(folder, lambda line: None))
 
 
-def test_killed_again_and_again(tiny_task: Callable[..., Path], namespaces: None) -> None:
+def test_killed_again_and_again(tiny_task: Callable[..., Path], level: str) -> None:
     """One run whose every engine dies after five events still ends the same."""
-    folder = plan_run(tiny_task(), "often")
+    folder = plan_run(tiny_task(), level, "often")
     while kill_after(folder, "any", 5).returncode == -signal.SIGKILL:
         pass
     assert_as_undisturbed(folder, work_on(folder, lambda line: None))

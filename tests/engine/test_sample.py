@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 
 import pytest
-from boxes import leftovers, processes_of
+from boxes import leftovers, processes_of, sandbox_at
 
 from harness.agents import get_agent
 from harness.run.bench import open_bench
@@ -14,7 +14,6 @@ from harness.run.control import measure
 from harness.run.create import Wishes, create_run
 from harness.run.engine import Engine
 from harness.run.state import State, Status
-from harness.sandbox import get_sandbox
 from harness.task.load import load_task
 from rsi_anything.cli import main
 
@@ -99,21 +98,23 @@ TRICKS = [
 
 @pytest.fixture
 def task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Author the sample with a recipe of two passes and a training limit of four seconds."""
+    """Author the sample with a recipe of two passes and a training limit that even a busy machine keeps."""
     shutil.copytree(SAMPLE, tmp_path / "sample", ignore=shutil.ignore_patterns("__pycache__"))
     recipe = tmp_path / "sample" / "project" / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("epochs = 12", "epochs = 2"))
     answers = tmp_path / "sample" / "answers.toml"
-    answers.write_text(answers.read_text().replace("train_sec = 20.0", "train_sec = 4.0"))
+    answers.write_text(answers.read_text().replace("train_sec = 20.0", "train_sec = 15.0"))
     out = tmp_path / "task"
     code = main(["new", str(tmp_path / "sample" / "project"), "--answers", str(answers), "--out", str(out)])
     assert code == 0, capsys.readouterr().err
     return out
 
 
-def work(task: Path, name: str, agent_name: str, command: tuple[str, ...] = (), submissions: int = 1) -> State:
+def work(
+    task: Path, level: str, name: str, agent_name: str, command: tuple[str, ...] = (), submissions: int = 1
+) -> State:
     """Run an agent on the task."""
-    agent, sandbox = get_agent(agent_name, command), get_sandbox("local", level="namespaces")
+    agent, sandbox = get_agent(agent_name, command), sandbox_at(level)
     wishes = Wishes(submissions=submissions, seed=SEED, name=name)
     folder = create_run(load_task(task), agent, command, sandbox, wishes, lambda line: None)
     state = Engine(folder, sandbox, agent, tell=print).run()
@@ -122,13 +123,13 @@ def work(task: Path, name: str, agent_name: str, command: tuple[str, ...] = (), 
     return state
 
 
-def test_the_recipe_scores_one_and_the_start_what_the_contract_says(task: Path, namespaces: None) -> None:
-    sandbox = get_sandbox("local", level="namespaces")
+def test_the_recipe_scores_one_and_the_start_what_the_contract_says(task: Path, level: str) -> None:
+    sandbox = sandbox_at(level)
     with open_bench(load_task(task), sandbox, tell=print, seed=SEED) as bench:
         measured = measure(bench, "baseline", times=4).finding
     noise = statistics.stdev(measured.values)
     for name in ("oracle", "nop"):  # the workspace starts as the recipe: start = "baseline"
-        state = work(task, name, name)
+        state = work(task, level, name, name)
         baseline, floor = state.control("baseline"), state.control("floor")
         assert baseline is not None
         assert floor is not None
@@ -139,7 +140,7 @@ def test_the_recipe_scores_one_and_the_start_what_the_contract_says(task: Path, 
         assert one.score == pytest.approx(1.0, abs=6 * noise / abs(baseline.metric - floor.metric))
 
 
-def test_candidates_that_cheat_in_the_judge(task: Path, tmp_path: Path, namespaces: None) -> None:
+def test_candidates_that_cheat_in_the_judge(task: Path, tmp_path: Path, level: str) -> None:
     lines = ["import pathlib, subprocess", f"honest, adapter = {HONEST!r}, pathlib.Path('rsi_adapter.py').read_text()"]
     for name, train, answer, _ in TRICKS:
         lines += [
@@ -147,7 +148,7 @@ def test_candidates_that_cheat_in_the_judge(task: Path, tmp_path: Path, namespac
             f"pathlib.Path('rsi_adapter.py').write_text(adapter.replace({ANSWER!r}, {answer or ANSWER!r}))",
             f"subprocess.run(['rsi-submit', '-m', {name!r}])",
         ]
-    state = work(task, "cheats", "script", ("python3", "-c", "\n".join(lines)), submissions=len(TRICKS) + 1)
+    state = work(task, level, "cheats", "script", ("python3", "-c", "\n".join(lines)), submissions=len(TRICKS) + 1)
     found = {one.message: one for one in state.submissions}
     assert list(found) == [name for name, *_ in TRICKS]
     for name, _, _, right in TRICKS:
