@@ -167,8 +167,6 @@ def _fill(
     copy_scripts(task.tests, folder.tests)
     if task.solution.is_dir():
         copy_scripts(task.solution, folder.solution)
-        folder.solution.chmod(0o700)
-    folder.tests.chmod(0o700)
     for closed in (folder.judging(""), folder.store):
         closed.mkdir(mode=0o700)
     plan = _plan(name, task, agent, command, sandbox, image, wishes, digest_tree(folder.tests))
@@ -179,11 +177,15 @@ def _fill(
 
 
 def copy_scripts(source: Path, target: Path) -> None:
-    """Copy a folder of the task; its scripts become executable, for Harbor runs them directly."""
+    """Copy a folder of the task, closed to all users but this one; its scripts become executable, as Harbor runs them.
+
+    In a box it is shown read-only, so a judge cannot close it there to the user that candidate code runs as.
+    """
     shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     for script in target.glob("*.sh"):
         if not script.is_symlink():
             script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    target.chmod(0o700)
 
 
 def _plan(

@@ -127,6 +127,7 @@ def test_the_recipe_scores_one_and_the_start_what_the_contract_says(task: Path, 
     sandbox = sandbox_at(level)
     with open_bench(load_task(task), sandbox, tell=print, seed=SEED) as bench:
         measured = measure(bench, "baseline", times=4).finding
+    assert measured.verdict == "scored", measured.evidence
     noise = statistics.stdev(measured.values)
     for name in ("oracle", "nop"):  # the workspace starts as the recipe: start = "baseline"
         state = work(task, level, name, name)
