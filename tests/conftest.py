@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from harness.run.journal import Journal
 from harness.run.plan import Plan
 from harness.run.state import Kind
 from harness.sandbox.docker.engine import DockerSandbox
+
+# Whoever started the tests in the background has SIGINT or SIGHUP ignored, and every child would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ALLOWED_TO_SKIP = {"projects", "torch", "machine", "harbor", "model"}
 """Markers of tests that say what they need, as a reason that begins with `needs` does; any other skip fails in CI."""

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -319,12 +320,13 @@ def test_two_builders_at_once_make_each_layer_once(apart):
 
 
 def test_a_builder_killed_midway_leaves_nothing_that_the_next_one_minds(apart):
-    environment = apart.environment("FROM base\nWORKDIR /app\nRUN echo x > made; sleep 1\n")
+    environment = apart.environment("FROM base\nWORKDIR /app\nRUN echo x > made; sleep 5\n")
     builder = _builder(environment)
     build = apart.folder / "home" / "boxes" / "build"
     with builder:
         while not any("upper/root/app/made" in str(path) for path in build.glob("*/upper/root/app/made")):
             assert builder.poll() is None
+            time.sleep(0.02)
         builder.kill()
     image = apart.sandbox.build(environment, workdir=None, timeout=60, progress=lambda _: None)
     assert _listing(apart, image, "cat made") == "x\n"
