@@ -119,15 +119,23 @@ def _namespaces_or_skip() -> NamespaceSandbox:
     return sandbox
 
 
-@pytest.fixture(params=["namespaces", "process", pytest.param("docker", marks=pytest.mark.docker)])
+_MAKERS: dict[str, Callable[[], Sandbox]] = {
+    "namespaces": _namespaces_or_skip,
+    "process": ProcessSandbox,
+    "docker": DockerSandbox,
+}
+
+
+@pytest.fixture(params=["namespaces", "process"])
 def bench(request: pytest.FixtureRequest, home: Path) -> Iterator[Bench]:
+    """Give a bench of every local sandbox that runs real commands."""
+    yield from _bench(_MAKERS[request.param](), home)
+
+
+@pytest.fixture(params=["namespaces", "process", pytest.param("docker", marks=pytest.mark.docker)])
+def everywhere(request: pytest.FixtureRequest, home: Path) -> Iterator[Bench]:
     """Give a bench of every sandbox that runs real commands."""
-    makers: dict[str, Callable[[], Sandbox]] = {
-        "namespaces": _namespaces_or_skip,
-        "process": ProcessSandbox,
-        "docker": DockerSandbox,
-    }
-    yield from _bench(makers[request.param](), home)
+    yield from _bench(_MAKERS[request.param](), home)
 
 
 @pytest.fixture

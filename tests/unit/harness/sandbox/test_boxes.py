@@ -16,6 +16,12 @@ from harness.sandbox.base import Exit, Level, Limits, Mount, Placement, Role
 ROOT = Path(__file__).resolve().parents[4]
 
 
+@pytest.fixture
+def bench(everywhere):
+    """Return a bench of each sandbox: what is promised here, all of them keep."""
+    return everywhere
+
+
 def test_a_command_runs_in_the_workdir_and_its_exit_code_and_output_come_back(bench):
     box = bench.box(image=bench.image("FROM base\nWORKDIR /app\nCOPY a.txt ./\n", {"a.txt": "hello"}))
     done, text = bench.run(box, "cat a.txt; echo error >&2; exit 7")
