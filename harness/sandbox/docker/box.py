@@ -73,7 +73,7 @@ class DockerBox:
 
     def _env(self, own: Mapping[str, str]) -> dict[str, str]:
         base = {"LANG": "C.UTF-8", "RSI_LEVEL": Level.CONTAINER.value, "RSI_WORKDIR": self.spec.image.workdir}
-        env = {**base, **self.spec.image.env, **self.lease["network_env"], **self.spec.env, **own}
+        env = {**base, **self.spec.image.env, **BoxNetwork(self.spec, self.folder).env(), **self.spec.env, **own}
         if "RSI_MAILBOX" in env and "PATH" not in own:
             env["PATH"] = f"{env['RSI_MAILBOX']}/bin:{env['PATH']}"
         return env
@@ -183,7 +183,7 @@ class DockerBox:
         if self.lease["commit"]:
             with _harmless(self.name):
                 api.remove_image(self.lease["commit"], force=True)
-        BoxNetwork(self.spec, self.folder).remove()
+        BoxNetwork(self.spec, self.folder).remove(dict(self.lease))
         self.folder.delete()
 
     def copy_workdir(self, target: Path) -> None:

@@ -56,7 +56,6 @@ class DockerSandbox:
         if spec.over is not None and not isinstance(spec.over, DockerBox):
             raise RsiError("a box can only start from a box of the same sandbox")
         folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        network = BoxNetwork(spec, folder)
         lease = {
             "level": self.level.value,
             "boot": boxfolder.boot(),
@@ -64,24 +63,22 @@ class DockerSandbox:
             "spec": boxfolder.spec_to_json(spec),
             "volume": spec.image.workdir != "/",
             "commit": f"rsi-box:{names.thing(spec)}" if spec.over is not None else "",
-            "network_env": network.env(),
-            **network.plan(),
         }
         boxfolder.write_json(folder.path / "lease.json", lease)
         box = DockerBox(spec, folder, lease)
         try:
-            self._make(box, network)
+            self._make(box)
         except BaseException:
             box.remove()
             raise
         return box
 
-    def _make(self, box: DockerBox, network: BoxNetwork) -> None:
+    def _make(self, box: DockerBox) -> None:
         spec = box.spec
         image = self._image(box)
         if box.lease["volume"]:
             self._volume(box)
-        options = spec_words.options(spec, box.lease, network.create())
+        options = spec_words.options(spec, box.lease, BoxNetwork(spec, box.folder).create())
         with answers(box.name):
             api = engine().api
             api.create_container_from_config({"Image": image, **options}, name=box.name)
@@ -126,7 +123,11 @@ class DockerSandbox:
         if lease is None or lease["level"] != self.level:
             return None
         box = DockerBox(boxfolder.spec_from_json(lease["spec"]), folder, lease)
-        return box if self._there(box) else None
+        if not self._there(box):
+            return None
+        if box.alive():
+            BoxNetwork(box.spec, folder).mend(lease)
+        return box
 
     def _there(self, box: DockerBox) -> bool:
         """Say whether the container is there; one that a person removed leaves nothing to go on from."""
