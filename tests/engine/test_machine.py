@@ -206,7 +206,7 @@ class Runs(RuleBasedStateMachine):
 
 
 def test_whatever_happens(stage: Stage, tiny_task: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.run.again.get_sandbox", lambda name, level: stage.sandbox)
+    monkeypatch.setattr("harness.run.setting.get_sandbox", lambda name, level: stage.sandbox)
     tasks = {
         0: stage.task,
         300: tiny_task("patient", change={"hours = 1": "hours = 1\ncooldown_sec = 300"}),

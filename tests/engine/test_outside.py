@@ -29,7 +29,7 @@ from harness.task.load import load_task
 @pytest.fixture
 def run(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run with a score, a violation without a snapshot, and an invalid candidate."""
-    monkeypatch.setattr("harness.run.again.get_sandbox", lambda name, level: stage.sandbox)
+    monkeypatch.setattr("harness.run.setting.get_sandbox", lambda name, level: stage.sandbox)
 
     def cheat(work: Workspace) -> None:
         work.write("frozen.txt", b"changed\n")
@@ -99,7 +99,7 @@ def test_a_run_at_work_is_not_judged_again(stage: Stage, run: RunFolder) -> None
 def test_a_run_judged_again_after_a_kill_is_not_charged_for_the_time_between(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.again.get_sandbox", lambda name, level: stage.sandbox)
+    monkeypatch.setattr("harness.run.setting.get_sandbox", lambda name, level: stage.sandbox)
     agent = FakeAgent([stage.hand_in(40), stage.hand_in(30)])
     planned = stage.plan(agent)
     assert stage.work(planned, agent, lambda event, state: event["kind"] == Kind.WORK_THAWED) is None
